@@ -1,0 +1,76 @@
+//! What a name may look like: the rules of apimachinery `pkg/util/validation/validation.go`.
+
+/// Why `name` is no DNS subdomain of RFC 1123 (`IsDNS1123Subdomain`); `None` when it is one.
+pub fn subdomain_error(name: &str) -> Option<String> {
+    let mut reasons = vec![];
+    if !name.split('.').all(is_label) {
+        reasons.push("it must consist of lower case letters, digits, `-` and `.`, each part starting and ending with a letter or digit");
+    }
+    if name.len() > 253 {
+        reasons.push("it must be no more than 253 characters");
+    }
+    joined(&reasons)
+}
+
+/// Why `name` is no DNS label of RFC 1123 (`IsDNS1123Label`); `None` when it is one.
+pub fn label_error(name: &str) -> Option<String> {
+    let mut reasons = vec![];
+    if !is_label(name) {
+        reasons.push("it must consist of lower case letters, digits and `-`, starting and ending with a letter or digit");
+    }
+    if name.len() > 63 {
+        reasons.push("it must be no more than 63 characters");
+    }
+    joined(&reasons)
+}
+
+/// Why `name` cannot stand in the path of a request (`IsValidPathSegmentName`); RBAC asks for no more than that.
+pub fn path_segment_error(name: &str) -> Option<String> {
+    let bad = |character: char| matches!(character, '/' | '%') || character.is_control();
+    let reason = match name {
+        "" => "it must not be empty",
+        "." | ".." => "it may not be `.` or `..`",
+        _ if name.contains(bad) => "it may not contain `/`, `%` or control characters",
+        _ => return None,
+    };
+    Some(reason.to_owned())
+}
+
+fn is_label(text: &str) -> bool {
+    let alphanumeric = |byte: &u8| byte.is_ascii_lowercase() || byte.is_ascii_digit();
+    let bytes = text.as_bytes();
+    bytes.iter().all(|byte| alphanumeric(byte) || *byte == b'-')
+        && bytes.first().is_some_and(alphanumeric)
+        && bytes.last().is_some_and(alphanumeric)
+}
+
+fn joined(reasons: &[&str]) -> Option<String> {
+    (!reasons.is_empty()).then(|| reasons.join(", "))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn subdomains_are_told_from_what_only_looks_like_one() {
+        for good in ["a", "a.b", "0-a.b-1", &"a".repeat(253)] {
+            assert_eq!(subdomain_error(good), None, "{good}");
+        }
+        for bad in [
+            "",
+            "A",
+            "a_b",
+            "-a",
+            "a-",
+            "a..b",
+            ".a",
+            "a.",
+            "a.-b",
+            "ä",
+            &"a".repeat(254),
+        ] {
+            assert!(subdomain_error(bad).is_some(), "{bad}");
+        }
+    }
+}

@@ -1,0 +1,120 @@
+//! `kubectl olm check`: every problem of a bundle, for its author.
+
+use std::{collections::BTreeSet, path::PathBuf};
+
+use clap::{Args, ValueEnum};
+use serde_json::json;
+
+use super::{
+    failure::{Class, Failure},
+    install_args::ReadArgs,
+    output,
+};
+use crate::{
+    problem::{Problem, Severity},
+    render::{self, RenderOptions, certificates::CertManager, overrides::Overrides},
+};
+
+/// Show every problem of a bundle, without rendering it
+///
+/// Runs the validators of the Operator Lifecycle Manager and looks for what it would find only while installing.
+/// Exits 3 when the bundle would be refused.
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  # Everything that is wrong with a bundle
+  kubectl olm check ./bundle
+
+  # Also what OLM tolerates, and whether it runs on Kubernetes 1.31; for a pipeline
+  kubectl olm check ./bundle --strict --kube-version 1.31 -o json")]
+pub(super) struct CheckArgs {
+    /// Folder of the bundle, with `manifests` and `metadata` in it
+    #[arg(value_name = "SOURCE")]
+    source: PathBuf,
+    /// Output
+    #[arg(short, long, value_name = "FORMAT", default_value = "text")]
+    output: Format,
+    #[command(flatten)]
+    read: ReadArgs,
+}
+
+#[derive(Debug, Clone, Copy, ValueEnum)]
+enum Format {
+    Text,
+    Json,
+}
+
+/// Runs the command.
+///
+/// # Errors
+/// When the bundle has problems that refuse it.
+pub(super) fn run(args: &CheckArgs) -> Result<(), Failure> {
+    let mut problems = vec![];
+    if let Some(bundle) = args.read.bundle(&args.source, &mut problems)? {
+        let options = any_options(&bundle.csv.install_modes);
+        problems.extend(match render::render(bundle, &options) {
+            Ok(rendered) => rendered.problems,
+            Err(problems) => problems,
+        });
+    }
+    problems.retain(|problem| problem.severity != Severity::Note);
+    problems.sort();
+    problems.dedup();
+    output::print_text(&report(&problems, args.output))?;
+    let count = |severity| {
+        problems
+            .iter()
+            .filter(|problem| problem.severity == severity)
+            .count()
+    };
+    let (errors, warnings) = (count(Severity::Error), count(Severity::Warning));
+    let summary = format!(
+        "{}: {errors} errors, {warnings} warnings",
+        args.source.display()
+    );
+    if args.read.refuses(&problems) {
+        return Err(Failure::new(Class::Refused, summary));
+    }
+    output::tell(&summary);
+    Ok(())
+}
+
+/// Options that the bundle can be rendered with; what they are does not matter, as nothing of it is shown.
+fn any_options(modes: &BTreeSet<String>) -> RenderOptions {
+    let supports = |mode: &str| modes.contains(mode);
+    let watched: &[&str] = match () {
+        () if supports("AllNamespaces") || supports("OwnNamespace") => &[],
+        () if supports("SingleNamespace") => &["watched"],
+        () if supports("MultiNamespace") => &["watched", "watched-too"],
+        () => &[],
+    };
+    RenderOptions {
+        namespace: "operators".to_owned(),
+        create_namespace: false,
+        watched: watched.iter().map(|name| (*name).to_owned()).collect(),
+        certificates: Box::new(CertManager),
+        overrides: Overrides::default(),
+    }
+}
+
+fn report(problems: &[Problem], format: Format) -> String {
+    match format {
+        Format::Text => output::problem_lines(problems, ""),
+        Format::Json => {
+            let problems: Vec<_> = problems
+                .iter()
+                .map(|problem| {
+                    json!({
+                        "severity": problem.severity.to_string(),
+                        "rule": problem.rule,
+                        "file": problem.place.path,
+                        "line": problem.place.line,
+                        "object": problem.object,
+                        "message": problem.message,
+                    })
+                })
+                .collect();
+            format!("{:#}\n", json!({"problems": problems}))
+        }
+    }
+}

@@ -1,0 +1,129 @@
+//! What went wrong, in words and as an exit code. Nothing else in the program prints errors.
+
+use std::{error::Error, fmt::Write, process::ExitCode};
+
+use super::{
+    folder::FolderError,
+    output::{printable, problem_lines},
+};
+use crate::{problem::Problem, source::SourceError};
+
+/// Why a command did not do what it was asked for. The number of each is its exit code.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Class {
+    /// The command line makes no sense; nothing was read or written.
+    Usage = 2,
+    /// The input was refused; nothing was changed.
+    Refused = 3,
+    /// The output could not be written; what was there before is whole.
+    Output = 8,
+    /// The program has a bug.
+    Bug = 70,
+}
+
+/// A failure: its class, what it is about and what to do next.
+#[derive(Debug)]
+pub(super) struct Failure {
+    class: Class,
+    problems: Vec<Problem>,
+    message: String,
+    causes: Vec<String>,
+    hint: Option<String>,
+}
+
+impl Failure {
+    /// A failure with a message of its own.
+    pub(super) fn new(class: Class, message: impl Into<String>) -> Self {
+        Self {
+            class,
+            problems: vec![],
+            message: message.into(),
+            causes: vec![],
+            hint: None,
+        }
+    }
+
+    /// A failure for an error and the causes behind it.
+    pub(super) fn of(class: Class, error: &dyn Error) -> Self {
+        let mut failure = Self::new(class, error.to_string());
+        let mut cause = error.source();
+        while let Some(error) = cause {
+            failure.causes.push(error.to_string());
+            cause = error.source();
+        }
+        failure
+    }
+
+    /// Content that is refused for all these problems; `message` says what was not done.
+    pub(super) fn refused(problems: Vec<Problem>, message: impl Into<String>) -> Self {
+        Self {
+            problems,
+            ..Self::new(Class::Refused, message)
+        }
+    }
+
+    /// The same failure, with what to do next.
+    #[must_use]
+    pub(super) fn with_hint(mut self, hint: impl Into<String>) -> Self {
+        self.hint = Some(hint.into());
+        self
+    }
+
+    /// Puts a message in front; the one that was there becomes its cause.
+    pub(super) fn prefix(&mut self, message: impl Into<String>) {
+        let cause = std::mem::replace(&mut self.message, message.into());
+        self.causes.insert(0, cause);
+    }
+
+    /// The exit code.
+    #[must_use]
+    pub(super) fn exit_code(&self) -> ExitCode {
+        ExitCode::from(self.class as u8)
+    }
+
+    /// The lines for standard error.
+    #[must_use]
+    pub(super) fn text(&self) -> String {
+        let mut text = problem_lines(&self.problems, "");
+        let mut line = |words: std::fmt::Arguments<'_>| {
+            let _ = writeln!(text, "{}", printable(&words.to_string()));
+        };
+        line(format_args!("error: {}", self.message));
+        for cause in &self.causes {
+            line(format_args!("caused by: {cause}"));
+        }
+        if let Some(hint) = &self.hint {
+            line(format_args!("hint: {hint}"));
+        }
+        text
+    }
+}
+
+/// A folder that is not ours to write is refused; a disk that fails leaves the old content whole.
+impl From<FolderError> for Failure {
+    fn from(error: FolderError) -> Self {
+        let class = match &error {
+            FolderError::Foreign { .. } | FolderError::List { .. } | FolderError::Name { .. } => {
+                Class::Refused
+            }
+            FolderError::Busy { .. }
+            | FolderError::NotWritten { .. }
+            | FolderError::NotPutBack { .. } => Class::Output,
+        };
+        let failure = Self::of(class, &error);
+        match error.hint() {
+            Some(hint) => failure.with_hint(hint),
+            None => failure,
+        }
+    }
+}
+
+impl From<SourceError> for Failure {
+    fn from(error: SourceError) -> Self {
+        let failure = Self::of(Class::Refused, &error);
+        match error.hint() {
+            Some(hint) => failure.with_hint(hint),
+            None => failure,
+        }
+    }
+}

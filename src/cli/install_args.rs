@@ -1,0 +1,245 @@
+//! The flags that say what to install and how, and the bundle they lead to.
+
+use std::path::{Path, PathBuf};
+
+use clap::Args;
+use clap_complete::{ArgValueCandidates, CompletionCandidate};
+use semver::Version;
+
+use super::failure::{Class, Failure};
+use crate::{
+    bundle::{self, Bundle, check::Facts},
+    kube_version,
+    limits::Limits,
+    problem::{Problem, Severity},
+    render::{
+        RenderOptions,
+        certificates::{CertManager, CertificateProvider, NoCertificates, ServiceCa, Supplied},
+        overrides::Overrides,
+    },
+    source,
+};
+
+/// How strictly content is read.
+#[derive(Debug, Args)]
+pub(super) struct ReadArgs {
+    /// Kubernetes version that the operator will run on, such as 1.31 or v1.31.2+k3s1
+    #[arg(long, value_name = "VERSION", value_parser = kube_version::parse)]
+    pub kube_version: Option<Version>,
+    /// Treat warnings as errors
+    #[arg(long)]
+    pub strict: bool,
+    /// Lift the limits on sizes and counts, for content you trust
+    #[arg(long)]
+    pub no_limits: bool,
+}
+
+/// How to install.
+#[derive(Debug, Args)]
+pub(super) struct InstallArgs {
+    /// Namespace to install into (default: the one that the bundle suggests)
+    #[arg(short, long)]
+    pub namespace: Option<String>,
+    /// Put the Namespace object into the output
+    #[arg(long)]
+    pub create_namespace: bool,
+    /// Namespace to watch; repeat or separate by commas for several (default: all, else the operator's own)
+    #[arg(long, value_name = "NAMESPACE", value_delimiter = ',')]
+    pub watch_namespace: Vec<String>,
+    /// Where webhooks get certificates from: cert-manager, service-ca, secret:NAME or none
+    #[arg(long, value_name = "PROVIDER", default_value = "cert-manager", value_parser = parse_certificates, add = words(&["cert-manager", "service-ca", "secret:", "none"]))]
+    pub certs: Certificates,
+    /// CA to trust with `--certs secret:NAME`, as PEM
+    #[arg(long, value_name = "FILE")]
+    pub ca_file: Option<PathBuf>,
+    /// Overrides for every deployment: the fields of a Subscription's `spec.config` or of a ClusterExtension's
+    /// inline configuration
+    #[arg(long, value_name = "FILE")]
+    pub config: Option<PathBuf>,
+    #[command(flatten)]
+    pub read: ReadArgs,
+}
+
+/// The value of `--certs`.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) enum Certificates {
+    /// cert-manager makes them.
+    CertManager,
+    /// OpenShift's service CA makes them.
+    ServiceCa,
+    /// A Secret of the user's holds one.
+    Secret(String),
+    /// There are none.
+    None,
+}
+
+/// The words that completion offers for a flag.
+pub(super) fn words(words: &'static [&'static str]) -> ArgValueCandidates {
+    ArgValueCandidates::new(|| words.iter().map(CompletionCandidate::new).collect())
+}
+
+fn parse_certificates(text: &str) -> Result<Certificates, String> {
+    match text {
+        "cert-manager" => Ok(Certificates::CertManager),
+        "service-ca" => Ok(Certificates::ServiceCa),
+        "none" => Ok(Certificates::None),
+        _ => match text.strip_prefix("secret:") {
+            Some(name) if !name.is_empty() => Ok(Certificates::Secret(name.to_owned())),
+            _ => Err("use cert-manager, service-ca, secret:NAME or none".to_owned()),
+        },
+    }
+}
+
+impl ReadArgs {
+    /// The limits that content is read with.
+    #[must_use]
+    pub(super) fn limits(&self) -> Limits {
+        if self.no_limits {
+            Limits::NONE
+        } else {
+            Limits::DEFAULT
+        }
+    }
+
+    /// Reads a bundle and checks it, adding what is wrong with it to `problems`.
+    ///
+    /// # Errors
+    /// When there is no bundle, or it cannot be read from the disk.
+    pub(super) fn bundle(
+        &self,
+        source: &Path,
+        problems: &mut Vec<Problem>,
+    ) -> Result<Option<Bundle>, Failure> {
+        let files = source::read(source, &bundle::FOLDERS, &self.limits())?;
+        if bundle::FOLDERS
+            .iter()
+            .all(|folder| !files.has_folder(folder))
+        {
+            return Err(self.no_bundle(source));
+        }
+        let bundle = Bundle::parse(files, &self.limits(), problems);
+        if let Some(bundle) = &bundle {
+            let facts = Facts {
+                kube_version: self.kube_version.clone(),
+            };
+            problems.extend(bundle::check::check(bundle, &facts));
+        }
+        Ok(bundle)
+    }
+
+    /// A folder that holds no bundle, with those below it that do.
+    fn no_bundle(&self, source: &Path) -> Failure {
+        let message = format!(
+            "{} is no bundle: it has no folders `manifests` and `metadata`",
+            source.display()
+        );
+        let failure = Failure::new(Class::Refused, message);
+        match source::folders_with(source, bundle::FOLDERS[0])
+            .unwrap_or_default()
+            .as_slice()
+        {
+            [] => failure,
+            [one] => failure.with_hint(format!("there is one in {}", one.display())),
+            [one, ..] => failure.with_hint(format!(
+                "there are some below, such as {}; --each renders all",
+                one.display()
+            )),
+        }
+    }
+
+    /// Whether the problems refuse the content.
+    pub(super) fn refuses(&self, problems: &[Problem]) -> bool {
+        let refuses = |problem: &Problem| match problem.severity {
+            Severity::Error => true,
+            Severity::Warning => self.strict,
+            Severity::Note => false,
+        };
+        problems.iter().any(refuses)
+    }
+}
+
+impl InstallArgs {
+    /// The overrides, and the namespace to watch that may stand with them.
+    ///
+    /// # Errors
+    /// When the file cannot be read, or is refused.
+    pub(super) fn overrides(&self) -> Result<(Overrides, Option<String>), Failure> {
+        let Some(path) = &self.config else {
+            return Ok((Overrides::default(), None));
+        };
+        let text = source::read_file(path, &self.read.limits())?;
+        let place = path.display().to_string();
+        let parsed = Overrides::parse(&text, &place, &self.read.limits());
+        parsed.map_err(|problems| {
+            Failure::refused(problems, format!("{place} is refused as configuration"))
+        })
+    }
+
+    /// How the bundle is to be rendered.
+    ///
+    /// # Errors
+    /// When a flag is missing that this bundle needs, or a file that a flag names cannot be read.
+    pub(super) fn options(&self, bundle: &Bundle) -> Result<RenderOptions, Failure> {
+        let (overrides, watched) = self.overrides()?;
+        let namespace = self
+            .namespace
+            .as_deref()
+            .or_else(|| bundle.suggested_namespace());
+        let Some(namespace) = namespace else {
+            let message = format!("no namespace to install {} into", bundle.package);
+            return Err(Failure::new(Class::Usage, message)
+                .with_hint("name one with -n; this bundle suggests none"));
+        };
+        let watched = if self.watch_namespace.is_empty() {
+            watched.into_iter().collect()
+        } else {
+            self.watch_namespace.clone()
+        };
+        for name in [namespace]
+            .into_iter()
+            .chain(watched.iter().map(String::as_str))
+            .filter(|name| !name.is_empty())
+        {
+            if let Some(reason) = bundle::check::names::label_error(name) {
+                let message = format!("{name:?} cannot be the name of a namespace: {reason}");
+                return Err(Failure::new(Class::Usage, message));
+            }
+        }
+        Ok(RenderOptions {
+            namespace: namespace.to_owned(),
+            create_namespace: self.create_namespace,
+            watched,
+            certificates: self.certificates()?,
+            overrides,
+        })
+    }
+
+    fn certificates(&self) -> Result<Box<dyn CertificateProvider>, Failure> {
+        Ok(match (&self.certs, &self.ca_file) {
+            (Certificates::Secret(name), Some(path)) => {
+                let ca = source::read_file(path, &self.read.limits())?;
+                if !ca
+                    .windows(27)
+                    .any(|window| window == b"-----BEGIN CERTIFICATE-----")
+                {
+                    let message = format!("{} holds no certificate in PEM form", path.display());
+                    return Err(Failure::new(Class::Refused, message));
+                }
+                Box::new(Supplied::new(name.clone(), &ca))
+            }
+            (Certificates::Secret(_), None) => {
+                let message = "--certs secret:NAME needs --ca-file, the CA that clients of the webhooks trust";
+                return Err(Failure::new(Class::Usage, message));
+            }
+            (_, Some(_)) => {
+                return Err(Failure::new(
+                    Class::Usage,
+                    "--ca-file goes with --certs secret:NAME only",
+                ));
+            }
+            (Certificates::CertManager, None) => Box::new(CertManager),
+            (Certificates::ServiceCa, None) => Box::new(ServiceCa),
+            (Certificates::None, None) => Box::new(NoCertificates),
+        })
+    }
+}

@@ -1,0 +1,58 @@
+//! The command line: parses it, runs one command, tells the user. The only code that talks to a person.
+#![allow(
+    clippy::disallowed_methods,
+    clippy::disallowed_types,
+    reason = "I/O edge"
+)]
+
+mod check;
+mod completion;
+mod failure;
+mod folder;
+mod install_args;
+mod output;
+mod render;
+mod run;
+mod version;
+
+use clap::{Parser, Subcommand};
+
+pub use self::run::run;
+
+/// Does on your machine what the Operator Lifecycle Manager does inside a cluster
+#[derive(Debug, Parser)]
+#[command(
+    name = "kubectl-olm",
+    bin_name = "kubectl olm",
+    version,
+    disable_help_subcommand = true
+)]
+struct Cli {
+    #[command(subcommand)]
+    command: Option<Command>,
+}
+
+#[derive(Debug, Subcommand)]
+enum Command {
+    Render(Box<render::RenderArgs>),
+    Check(check::CheckArgs),
+    Completion(completion::CompletionArgs),
+    Version(version::VersionArgs),
+}
+
+/// What `kubectl olm` alone prints.
+const OVERVIEW: &str = "\
+kubectl olm does on your machine what the Operator Lifecycle Manager does inside a cluster.
+
+  render      print or write every object that installing an operator results in
+  check       show every problem of a bundle
+  completion  print a completion script
+  version     print the version
+
+Examples:
+  kubectl olm render ./bundle -n ops
+  kubectl olm render ./bundle -n ops -o dir:out
+  kubectl olm check ./bundle
+
+`kubectl olm COMMAND --help` tells more.
+";

@@ -1,0 +1,223 @@
+//! Standard output and standard error: data goes to the first, everything else to the second.
+
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    fmt::Write as _,
+    io::{self, BufWriter, IsTerminal, Write},
+    path::PathBuf,
+    str::FromStr,
+};
+
+use serde_json::json;
+
+use super::failure::{Class, Failure};
+use crate::{
+    manifest::{Manifest, file_name, kustomization, yaml},
+    problem::Problem,
+};
+
+/// Where rendered objects go, and in which form.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) enum Format {
+    /// A YAML stream on standard output.
+    Yaml,
+    /// One JSON list on standard output.
+    Json,
+    /// A line for each object on standard output.
+    Name,
+    /// A file for each object in a folder.
+    Folder(PathBuf),
+    /// The same, with a `kustomization.yaml`.
+    Kustomize(PathBuf),
+}
+
+impl FromStr for Format {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        let folder = |path: &str| match path {
+            "" => Err("name the folder after the colon".to_owned()),
+            path => Ok(PathBuf::from(path)),
+        };
+        match text.split_once(':') {
+            Some(("dir", path)) => folder(path).map(Self::Folder),
+            Some(("kustomize", path)) => folder(path).map(Self::Kustomize),
+            _ => match text {
+                "yaml" => Ok(Self::Yaml),
+                "json" => Ok(Self::Json),
+                "name" => Ok(Self::Name),
+                _ => Err("use yaml, json, name, dir:DIR or kustomize:DIR".to_owned()),
+            },
+        }
+    }
+}
+
+/// Prints objects on standard output.
+///
+/// # Errors
+/// When standard output cannot take them; a reader that has gone away is no error.
+pub(super) fn print(manifests: Vec<Manifest>, format: &Format) -> Result<(), Failure> {
+    let mut out = BufWriter::with_capacity(1 << 16, io::stdout().lock());
+    let printed = match format {
+        Format::Json => print_json(&mut out, manifests),
+        Format::Name => manifests
+            .iter()
+            .try_for_each(|manifest| writeln!(out, "{}", printable(&manifest.key().to_string()))),
+        _ => print_yaml(&mut out, manifests),
+    };
+    finish(printed.and_then(|()| out.flush()))
+}
+
+/// Prints text on standard output.
+///
+/// # Errors
+/// As [`print`].
+pub(super) fn print_text(text: &str) -> Result<(), Failure> {
+    let mut out = io::stdout().lock();
+    finish(out.write_all(text.as_bytes()).and_then(|()| out.flush()))
+}
+
+fn finish(printed: io::Result<()>) -> Result<(), Failure> {
+    match printed {
+        Err(error) if error.kind() == io::ErrorKind::BrokenPipe => Ok(()),
+        Err(error) => {
+            let mut failure = Failure::of(Class::Output, &error);
+            failure.prefix("cannot write to standard output");
+            Err(failure)
+        }
+        Ok(()) => Ok(()),
+    }
+}
+
+fn print_yaml(out: &mut impl Write, manifests: Vec<Manifest>) -> io::Result<()> {
+    let mut text = String::new();
+    for manifest in manifests {
+        text.clear();
+        text.push_str("---\n");
+        yaml::write(&manifest.into_value(), &mut text);
+        out.write_all(text.as_bytes())?;
+    }
+    Ok(())
+}
+
+fn print_json(out: &mut impl Write, manifests: Vec<Manifest>) -> io::Result<()> {
+    let items: Vec<_> = manifests.into_iter().map(Manifest::into_value).collect();
+    let list = json!({"apiVersion": "v1", "kind": "List", "items": items});
+    serde_json::to_writer_pretty(&mut *out, &list)?;
+    writeln!(out)
+}
+
+/// The files of a folder that holds the objects, by name.
+///
+/// # Errors
+/// When an object cannot have a file.
+pub(super) fn files(
+    manifests: Vec<Manifest>,
+    with_kustomization: bool,
+) -> Result<BTreeMap<String, String>, Failure> {
+    let keys: Vec<_> = manifests.iter().map(Manifest::key).collect();
+    let keys: Vec<_> = keys
+        .iter()
+        .map(|key| file_name::ObjectIdentity {
+            group: &key.group,
+            kind: &key.kind,
+            namespace: Some(&key.namespace),
+            name: &key.name,
+        })
+        .collect();
+    let names =
+        file_name::file_names(&keys).map_err(|error| Failure::of(Class::Refused, &error))?;
+    let kustomization = with_kustomization.then(|| kustomization::kustomization(&names));
+    let texts = manifests.into_iter().map(|manifest| {
+        let mut text = String::new();
+        yaml::write(&manifest.into_value(), &mut text);
+        text
+    });
+    let mut files: BTreeMap<_, _> = names.into_iter().zip(texts).collect();
+    files.extend(kustomization.map(|text| (kustomization::FILE_NAME.to_owned(), text)));
+    Ok(files)
+}
+
+/// Tells the user what is not data; what standard error cannot take is lost.
+pub(super) fn tell(text: &str) {
+    let _ = writeln!(io::stderr().lock(), "{}", text.trim_end_matches('\n'));
+}
+
+/// As many problems are shown.
+const SHOWN_PROBLEMS: usize = 1_000;
+
+/// A line for each problem, the worst first, each once.
+#[must_use]
+pub(super) fn problem_lines(problems: &[Problem], prefix: &str) -> String {
+    let sorted: BTreeSet<_> = problems.iter().collect();
+    let mut text = String::new();
+    for problem in sorted.iter().take(SHOWN_PROBLEMS) {
+        let _ = writeln!(text, "{}", printable(&format!("{prefix}{problem}")));
+    }
+    if sorted.len() > SHOWN_PROBLEMS {
+        let _ = writeln!(
+            text,
+            "{prefix}... and {} more",
+            sorted.len() - SHOWN_PROBLEMS
+        );
+    }
+    text
+}
+
+/// Tells the user of problems.
+pub(super) fn tell_problems(problems: &[Problem], prefix: &str) {
+    let text = problem_lines(problems, prefix);
+    if !text.is_empty() {
+        tell(&text);
+    }
+}
+
+/// Whether standard error is a terminal, where a line may be written over.
+#[must_use]
+pub(super) fn is_terminal() -> bool {
+    io::stderr().is_terminal()
+}
+
+/// Shows how far long work is, on the terminal's last line.
+pub(super) fn show_progress(done: usize, all: usize) {
+    let mut err = io::stderr().lock();
+    let end = if done == all { "\n" } else { "" };
+    let _ = write!(err, "\r{done} of {all} bundles{end}");
+}
+
+/// As many characters of a line are shown.
+const SHOWN_CHARACTERS: usize = 4_000;
+
+/// Text that came from content, with everything that could steer a terminal or forge a line made visible, and without
+/// what is too long to read.
+#[must_use]
+pub(super) fn printable(text: &str) -> String {
+    let mut safe = String::with_capacity(text.len());
+    for (count, character) in text.chars().enumerate() {
+        if count == SHOWN_CHARACTERS {
+            safe.push('…');
+            break;
+        }
+        let steers = character.is_control()
+            || matches!(character, '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2060}'..='\u{206f}' | '\u{feff}');
+        if steers {
+            safe.extend(character.escape_unicode());
+        } else {
+            safe.push(character);
+        }
+    }
+    safe
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_steers_a_terminal_is_made_visible() {
+        assert_eq!(
+            printable("a\u{1b}[31m\n\u{202e}ü"),
+            "a\\u{1b}[31m\\u{a}\\u{202e}ü"
+        );
+    }
+}

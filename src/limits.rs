@@ -1,0 +1,43 @@
+//! What content may cost before it is refused: one table, so that every limit is named in one place.
+//!
+//! The defaults stand well above everything real (nesting 58, 30,021 nodes in a document, 2.5 MB in a file,
+//! 6.8 MB in a bundle) and well below what would hurt the machine.
+
+/// The bounds that readers keep; each error about one names its number and `--no-limits`.
+#[derive(Debug, Clone, Copy)]
+pub struct Limits {
+    /// Nesting of one YAML or JSON document.
+    pub depth: usize,
+    /// Scalars, lists and maps of one document; an alias counts as often as it is used.
+    pub document_nodes: usize,
+    /// Documents of one file, and items of the lists in them.
+    pub file_objects: usize,
+    /// Bytes of one file.
+    pub file_bytes: u64,
+    /// Files of one bundle.
+    pub bundle_files: usize,
+    /// Bytes of all files of one bundle.
+    pub bundle_bytes: u64,
+}
+
+impl Limits {
+    /// For content of unknown origin.
+    pub const DEFAULT: Self = Self {
+        depth: 128,
+        document_nodes: 1_000_000,
+        file_objects: 10_000,
+        file_bytes: 64 << 20,
+        bundle_files: 10_000,
+        bundle_bytes: 256 << 20,
+    };
+
+    /// For content one trusts. Only nesting stays bounded, at the 10,000 where Go's own readers stop.
+    pub const NONE: Self = Self {
+        depth: 10_000,
+        document_nodes: usize::MAX,
+        file_objects: usize::MAX,
+        file_bytes: u64::MAX,
+        bundle_files: usize::MAX,
+        bundle_bytes: u64::MAX,
+    };
+}

@@ -1,0 +1,72 @@
+//! From a bundle to every object that its install results in. No I/O, no clock, no randomness: the same bundle and
+//! the same options give the same objects in the same order.
+//!
+//! Reproduces operator-controller `rukpak/render/registryv1/registryv1.go`: a list of generators, each one a function.
+
+pub mod certificates;
+mod containers;
+mod duplicates;
+mod generate;
+mod install_mode;
+mod names;
+mod options;
+pub mod overrides;
+
+use self::generate::{GENERATORS, Rendering};
+pub use self::options::RenderOptions;
+use crate::{
+    bundle::Bundle,
+    manifest::{Manifest, order},
+    problem::Problem,
+};
+
+/// The objects of an install, in the order in which they can be created, and what there is to say about them.
+#[derive(Debug)]
+pub struct Rendered {
+    /// The objects.
+    pub manifests: Vec<Manifest>,
+    /// Warnings and notes.
+    pub problems: Vec<Problem>,
+}
+
+/// Renders a bundle that [`crate::bundle::check`] has looked at.
+///
+/// # Errors
+/// Everything that stands in the way, warnings and notes among it.
+pub fn render(bundle: Bundle, options: &RenderOptions) -> Result<Rendered, Vec<Problem>> {
+    let mut problems = vec![];
+    let modes = &bundle.csv.install_modes;
+    let watched = &options.watched;
+    // Without targets there is nothing to print, but the other problems are to be told too.
+    let targets = install_mode::targets(modes, &options.namespace, watched, &mut problems)
+        .unwrap_or_default();
+    let Bundle {
+        csv, crds, others, ..
+    } = bundle;
+    let mut rendering = Rendering {
+        csv: &csv,
+        targets: &targets,
+        options,
+        crds,
+        others,
+        manifests: vec![],
+        problems,
+    };
+    for generate in GENERATORS {
+        generate(&mut rendering);
+    }
+    let Rendering {
+        manifests,
+        mut problems,
+        ..
+    } = rendering;
+    let mut manifests = duplicates::merge(manifests, &mut problems);
+    if problems.iter().any(Problem::is_error) {
+        return Err(problems);
+    }
+    order::sort(&mut manifests);
+    Ok(Rendered {
+        manifests,
+        problems,
+    })
+}

@@ -1,0 +1,184 @@
+//! A folder on disk as a source.
+
+use std::{
+    fs::{self, File},
+    io::Read,
+    path::{Path, PathBuf},
+};
+
+use walkdir::WalkDir;
+
+use super::SourceError;
+use crate::{files::FileTree, limits::Limits};
+
+/// How deep folders are searched for others.
+const SEARCH_DEPTH: usize = 8;
+
+/// Reads every file below some folders of `root`. Links are followed as long as they stay inside.
+pub(super) fn read(
+    root: &Path,
+    folders: &[&str],
+    limits: &Limits,
+) -> Result<FileTree, SourceError> {
+    let failed = |source| SourceError::Read {
+        path: root.to_owned(),
+        source,
+    };
+    if !fs::metadata(root).map_err(failed)?.is_dir() {
+        return Err(SourceError::NotAFolder(root.to_owned()));
+    }
+    let real_root = fs::canonicalize(root).map_err(failed)?;
+    let mut reader = Reader {
+        root,
+        real_root,
+        limits,
+        files: 0,
+        bytes: 0,
+        tree: FileTree::default(),
+    };
+    for folder in folders {
+        let path = root.join(folder);
+        if fs::symlink_metadata(&path).is_ok() {
+            reader.folder(&path)?;
+        }
+    }
+    Ok(reader.tree)
+}
+
+/// Reads one file; it may be a link.
+pub(super) fn read_file(path: &Path, limits: &Limits) -> Result<Vec<u8>, SourceError> {
+    let failed = |source| SourceError::Read {
+        path: path.to_owned(),
+        source,
+    };
+    // Asked first, because opening a pipe would wait for its other end.
+    let metadata = fs::metadata(path).map_err(failed)?;
+    if !metadata.is_file() {
+        return Err(SourceError::NotAFile(path.to_owned()));
+    }
+    let over = SourceError::Limit {
+        path: path.to_owned(),
+        limit: limits.file_bytes,
+        what: "bytes a file",
+    };
+    if metadata.len() > limits.file_bytes {
+        return Err(over);
+    }
+    let mut content = Vec::with_capacity(usize::try_from(metadata.len()).unwrap_or_default());
+    let file = File::open(path).map_err(failed)?;
+    file.take(limits.file_bytes.saturating_add(1))
+        .read_to_end(&mut content)
+        .map_err(failed)?;
+    if content.len() as u64 > limits.file_bytes {
+        return Err(over);
+    }
+    Ok(content)
+}
+
+/// The folders below `root` that hold a folder of the given name, by path; those inside others are left out.
+///
+/// # Errors
+/// When a folder on the way cannot be read.
+pub fn folders_with(root: &Path, name: &str) -> Result<Vec<PathBuf>, SourceError> {
+    let mut found = vec![];
+    let mut walk = WalkDir::new(root)
+        .max_depth(SEARCH_DEPTH)
+        .sort_by_file_name()
+        .into_iter();
+    while let Some(entry) = walk.next() {
+        let entry = entry.map_err(|error| SourceError::Read {
+            path: error.path().unwrap_or(root).to_owned(),
+            source: error.into(),
+        })?;
+        if entry.file_type().is_dir() && entry.path().join(name).is_dir() {
+            found.push(entry.into_path());
+            walk.skip_current_dir();
+        }
+    }
+    Ok(found)
+}
+
+struct Reader<'a> {
+    root: &'a Path,
+    real_root: PathBuf,
+    limits: &'a Limits,
+    files: usize,
+    bytes: u64,
+    tree: FileTree,
+}
+
+impl Reader<'_> {
+    fn folder(&mut self, path: &Path) -> Result<(), SourceError> {
+        let failed = |path: &Path, source| SourceError::Read {
+            path: path.to_owned(),
+            source,
+        };
+        for entry in WalkDir::new(path)
+            .follow_root_links(true)
+            .sort_by_file_name()
+        {
+            let entry = entry.map_err(|error| {
+                let path = error.path().unwrap_or(path).to_owned();
+                failed(&path, error.into())
+            })?;
+            let path = entry.path();
+            if entry.path_is_symlink() {
+                self.stay_inside(path)?;
+            }
+            let metadata = fs::metadata(path).map_err(|source| failed(path, source))?;
+            let name = self.name(path);
+            let added = if metadata.is_dir() {
+                self.tree.insert_folder(name)
+            } else {
+                let content = self.content(path)?;
+                self.tree.insert(name, content)
+            };
+            added.map_err(|source| SourceError::Name {
+                root: self.root.to_owned(),
+                source,
+            })?;
+        }
+        Ok(())
+    }
+
+    fn stay_inside(&self, link: &Path) -> Result<(), SourceError> {
+        let target = fs::canonicalize(link).map_err(|source| SourceError::Read {
+            path: link.to_owned(),
+            source,
+        })?;
+        if target.starts_with(&self.real_root) {
+            return Ok(());
+        }
+        Err(SourceError::LinkOutside {
+            link: link.to_owned(),
+            root: self.root.to_owned(),
+        })
+    }
+
+    fn content(&mut self, path: &Path) -> Result<Vec<u8>, SourceError> {
+        let content = read_file(path, self.limits)?;
+        self.files += 1;
+        self.bytes += content.len() as u64;
+        let over = |limit, what| SourceError::Limit {
+            path: self.root.to_owned(),
+            limit,
+            what,
+        };
+        if self.files > self.limits.bundle_files {
+            return Err(over(self.limits.bundle_files as u64, "files a bundle"));
+        }
+        if self.bytes > self.limits.bundle_bytes {
+            return Err(over(self.limits.bundle_bytes, "bytes a bundle"));
+        }
+        Ok(content)
+    }
+
+    /// The path relative to the root, `/` between the parts; what is no Unicode shows as replacement characters.
+    fn name(&self, path: &Path) -> String {
+        let relative = path.strip_prefix(self.root).unwrap_or(path);
+        let parts = relative
+            .components()
+            .map(|part| part.as_os_str().to_string_lossy());
+        parts.collect::<Vec<_>>().join("/")
+    }
+}

@@ -1,0 +1,107 @@
+//! I/O. What the user typed becomes a [`FileTree`]; nothing else in the program reads content.
+#![allow(
+    clippy::disallowed_methods,
+    clippy::disallowed_types,
+    reason = "I/O edge"
+)]
+
+mod dir;
+
+use std::{
+    io,
+    path::{Path, PathBuf},
+};
+
+pub use self::dir::folders_with;
+use crate::{
+    files::{BadPath, FileTree},
+    limits::Limits,
+};
+
+/// Why a source could not be read. Every message names the path and the reason.
+#[derive(Debug, thiserror::Error)]
+pub enum SourceError {
+    /// Something is in the way of reading.
+    #[error("cannot read {}", .path.display())]
+    Read {
+        /// What was to be read.
+        path: PathBuf,
+        /// Why it was not.
+        source: io::Error,
+    },
+    /// A bundle is a folder.
+    #[error("{} is a file, and a bundle is a folder with `manifests` and `metadata`", .0.display())]
+    NotAFolder(PathBuf),
+    /// Sockets, pipes and devices are no content.
+    #[error("{} is neither a file nor a folder", .0.display())]
+    NotAFile(PathBuf),
+    /// A link may not lead out of the source.
+    #[error("{} is a link that leads out of {}", .link.display(), .root.display())]
+    LinkOutside {
+        /// The link.
+        link: PathBuf,
+        /// The folder it stands in.
+        root: PathBuf,
+    },
+    /// The name of a file cannot be a path in a source.
+    #[error("cannot take a file of {}", .root.display())]
+    Name {
+        /// The folder.
+        root: PathBuf,
+        /// What is wrong with the name.
+        source: BadPath,
+    },
+    /// A limit is reached.
+    #[error("{} is over the limit of {limit} {what}", .path.display())]
+    Limit {
+        /// The file or folder.
+        path: PathBuf,
+        /// The limit.
+        limit: u64,
+        /// What it counts.
+        what: &'static str,
+    },
+    /// An image or archive, which this version does not read.
+    #[error("{0:?} is not a folder on disk, and only folders can be read")]
+    NotOnDisk(String),
+}
+
+impl SourceError {
+    /// What to do about it.
+    #[must_use]
+    pub fn hint(&self) -> Option<String> {
+        match self {
+            Self::Limit { .. } => {
+                Some("--no-limits lifts the limits for content you trust".to_owned())
+            }
+            Self::LinkOutside { .. } => Some("put a copy of the file in its place".to_owned()),
+            Self::Read { source, .. } if source.kind() == io::ErrorKind::PermissionDenied => {
+                Some("give yourself the right to read it".to_owned())
+            }
+            _ => None,
+        }
+    }
+}
+
+/// Reads the files below some folders of a source.
+///
+/// # Errors
+/// The first thing that cannot be read.
+pub fn read(source: &Path, folders: &[&str], limits: &Limits) -> Result<FileTree, SourceError> {
+    if let Some(text) = source.to_str()
+        && ["docker://", "oci:", "oci-archive:", "docker-archive:"]
+            .iter()
+            .any(|scheme| text.starts_with(scheme))
+    {
+        return Err(SourceError::NotOnDisk(text.to_owned()));
+    }
+    dir::read(source, folders, limits)
+}
+
+/// Reads one file that the user named.
+///
+/// # Errors
+/// When it cannot be read or is over the limit.
+pub fn read_file(path: &Path, limits: &Limits) -> Result<Vec<u8>, SourceError> {
+    dir::read_file(path, limits)
+}
