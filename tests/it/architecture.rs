@@ -1,0 +1,176 @@
+//! Holds the module table true: who may name whom, and that every file opens by saying what it is for.
+
+use std::{
+    collections::BTreeSet,
+    fs,
+    path::{Path, PathBuf},
+};
+
+use super::program::root;
+
+/// Each module and the modules it may name, bottom first: a module may only name ones listed above it.
+const MAY_USE: &[(&str, &[&str])] = &[
+    ("limits", &[]),
+    ("problem", &[]),
+    ("kube_version", &[]),
+    ("files", &[]),
+    ("manifest", &["limits", "problem"]),
+    ("bundle", &["files", "limits", "manifest", "problem"]),
+    ("render", &["bundle", "limits", "manifest", "problem"]),
+    ("source", &["files", "limits"]),
+    (
+        "cli",
+        &[
+            "bundle",
+            "files",
+            "kube_version",
+            "limits",
+            "manifest",
+            "problem",
+            "render",
+            "source",
+        ],
+    ),
+];
+
+#[test]
+fn modules_use_only_what_the_table_allows() {
+    let mut problems = vec![];
+    for file in rust_files(&root().join("src")) {
+        let module = top_module(&file);
+        if module == "lib" || module == "main" {
+            continue;
+        }
+        let Some((_, allowed)) = MAY_USE.iter().find(|(name, _)| *name == module) else {
+            problems.push(format!(
+                "{}: `{module}` is not in the table",
+                file.display()
+            ));
+            continue;
+        };
+        for used in modules_named_in(&fs::read_to_string(&file).expect("a source file")) {
+            if used != module && !allowed.contains(&used.as_str()) {
+                problems.push(format!(
+                    "{}: `{module}` may not use `{used}`",
+                    file.display()
+                ));
+            }
+        }
+    }
+    assert!(problems.is_empty(), "\n{}", problems.join("\n"));
+}
+
+#[test]
+fn the_table_has_no_cycles() {
+    let mut above = BTreeSet::new();
+    for (module, uses) in MAY_USE {
+        for used in *uses {
+            assert!(
+                above.contains(used),
+                "`{module}` uses `{used}`, which is listed below it"
+            );
+        }
+        above.insert(module);
+    }
+}
+
+#[test]
+fn every_file_opens_by_saying_what_it_is_for() {
+    let all = ["src", "tests", "benches"]
+        .iter()
+        .flat_map(|folder| rust_files(&root().join(folder)));
+    let silent: Vec<_> = all
+        .filter(|file| {
+            !fs::read_to_string(file)
+                .expect("a source file")
+                .starts_with("//!")
+        })
+        .collect();
+    assert!(silent.is_empty(), "no `//!` on the first line: {silent:?}");
+}
+
+/// The clippy fence is only as good as the files that step over it.
+#[test]
+fn only_the_edges_touch_the_world() {
+    let opened: Vec<_> = rust_files(&root().join("src"))
+        .into_iter()
+        .filter(|file| {
+            let text = fs::read_to_string(file).expect("a source file");
+            text.contains("clippy::disallowed_methods") || text.contains("clippy::disallowed_types")
+        })
+        .map(|file| {
+            file.strip_prefix(root())
+                .expect("below the root")
+                .to_owned()
+        })
+        .collect();
+    assert_eq!(
+        opened,
+        [Path::new("src/cli/mod.rs"), Path::new("src/source/mod.rs")]
+    );
+}
+
+fn rust_files(folder: &Path) -> Vec<PathBuf> {
+    let mut files = vec![];
+    for entry in fs::read_dir(folder).expect("a source folder") {
+        let path = entry.expect("an entry").path();
+        if path.is_dir() {
+            files.extend(rust_files(&path));
+        } else if path.extension().is_some_and(|extension| extension == "rs") {
+            files.push(path);
+        }
+    }
+    files.sort();
+    files
+}
+
+fn top_module(file: &Path) -> String {
+    let relative = file.strip_prefix(root().join("src")).expect("below src");
+    let first = relative.components().next().expect("a name").as_os_str();
+    first
+        .to_str()
+        .expect("Unicode")
+        .trim_end_matches(".rs")
+        .to_owned()
+}
+
+/// The `x` of every `crate::x`, of every `crate::{x::…, …}`, and of every `super::x` that is one of our modules.
+fn modules_named_in(text: &str) -> BTreeSet<String> {
+    let mut names = BTreeSet::new();
+    for after in text.split("crate::").skip(1) {
+        match after.strip_prefix('{') {
+            Some(group) => names.extend(first_names(group)),
+            None => names.extend([identifier(after)]),
+        }
+    }
+    // `super` leads out of a module only from its top file, and there only to another one of the table; files further
+    // down may have siblings of the same name.
+    names.retain(|name| !name.is_empty());
+    names
+}
+
+/// The leading name of each part of `a::b, c::{d, e}}`, up to the brace that closes the group.
+fn first_names(group: &str) -> Vec<String> {
+    let (mut depth, mut start, mut names) = (0, 0, vec![]);
+    for (at, character) in group.char_indices() {
+        match character {
+            ',' | '}' if depth == 0 => {
+                names.push(identifier(group[start..at].trim_start()));
+                start = at + 1;
+                if character == '}' {
+                    break;
+                }
+            }
+            '{' => depth += 1,
+            '}' => depth -= 1,
+            _ => {}
+        }
+    }
+    names
+}
+
+fn identifier(text: &str) -> String {
+    text.chars()
+        .take_while(|character| character.is_alphanumeric() || *character == '_')
+        .collect()
+}

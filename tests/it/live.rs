@@ -1,0 +1,285 @@
+//! What is printed is taken by a real API server through a real kubectl, in one go and in the order printed; and kubectl
+//! finds the program as its plugin.
+
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    fs,
+    os::unix::fs::{PermissionsExt, symlink},
+    path::PathBuf,
+    process::{Command, Stdio},
+};
+
+use rayon::prelude::*;
+use tempfile::TempDir;
+
+use super::{
+    cluster::cluster,
+    corpus::corpus,
+    program::{Run, program, root, run, tool},
+};
+
+/// Every how many bundles of the corpus one is applied.
+const EVERY: usize = 8;
+
+/// How often an install is applied again until nothing changes. Only the API server's own writes may need more than
+/// one: it reports on a CustomResourceDefinition in its status, some time after it has taken it.
+const AGAIN: usize = 5;
+
+/// What kubectl is to print of each object that it applied.
+const VERSIONS: &str = r#"jsonpath={range .items[*]}{.kind} {.metadata.namespace}/{.metadata.name} is at version {.metadata.resourceVersion}{"\n"}{end}"#;
+
+/// The fields of cert-manager's kinds that certificates are asked for with. Any other field is refused.
+const CERT_MANAGER: &str = r#"
+apiVersion: apiextensions.k8s.io/v1
+kind: CustomResourceDefinition
+metadata: {name: issuers.cert-manager.io}
+spec:
+  group: cert-manager.io
+  names: {kind: Issuer, plural: issuers}
+  scope: Namespaced
+  versions:
+  - name: v1
+    served: true
+    storage: true
+    schema:
+      openAPIV3Schema:
+        type: object
+        properties:
+          spec:
+            type: object
+            properties:
+              selfSigned: {type: object}
+---
+apiVersion: apiextensions.k8s.io/v1
+kind: CustomResourceDefinition
+metadata: {name: certificates.cert-manager.io}
+spec:
+  group: cert-manager.io
+  names: {kind: Certificate, plural: certificates}
+  scope: Namespaced
+  versions:
+  - name: v1
+    served: true
+    storage: true
+    schema:
+      openAPIV3Schema:
+        type: object
+        properties:
+          spec:
+            type: object
+            required: [issuerRef, secretName]
+            properties:
+              commonName: {type: string}
+              dnsNames: {type: array, items: {type: string}}
+              duration: {type: string}
+              issuerRef:
+                type: object
+                required: [name]
+                properties: {name: {type: string}}
+              renewBefore: {type: string}
+              secretName: {type: string}
+              usages: {type: array, items: {type: string, enum: [server auth]}}
+"#;
+
+/// Kinds that real bundles bring objects of, and that are no part of Kubernetes: their plural and their kind.
+const MONITORING: [(&str, &str); 2] = [
+    ("prometheusrules", "PrometheusRule"),
+    ("servicemonitors", "ServiceMonitor"),
+];
+
+/// An install to apply.
+struct Install {
+    bundle: PathBuf,
+    namespace: String,
+    certificates: &'static str,
+}
+
+#[test]
+fn a_bundle_applies_whoever_makes_its_certificates() {
+    cluster().define("cert-manager.yaml", CERT_MANAGER);
+    for certificates in ["cert-manager", "service-ca", "none"] {
+        let bundle = root().join("testdata/bundles/queue-operator");
+        let install = Install {
+            bundle,
+            namespace: format!("queues-{certificates}"),
+            certificates,
+        };
+        let applied = install
+            .apply()
+            .and_then(|versions| install.apply_until_unchanged(versions));
+        applied.unwrap_or_else(|reason| panic!("with {certificates}: {reason}"));
+    }
+}
+
+#[test]
+fn real_bundles_apply() {
+    let Some(corpus) = corpus() else { return };
+    cluster().define(
+        "monitoring.yaml",
+        &MONITORING.map(monitoring_definition).concat(),
+    );
+    let table = fs::read_to_string(corpus.join("cases.tsv")).expect("the corpus has cases.tsv");
+    // One version of each operator: others define the same cluster-wide objects differently.
+    let mut installs = BTreeMap::new();
+    for (index, line) in table.lines().skip(1).enumerate().step_by(EVERY) {
+        let fields: Vec<_> = line.split('\t').collect();
+        let bundle = corpus.join("bundles").join(fields[0]).join(fields[1]);
+        installs.insert(
+            fields[0],
+            Install {
+                bundle,
+                namespace: format!("real-{index}"),
+                certificates: "none",
+            },
+        );
+    }
+    let installs: Vec<_> = installs.values().collect();
+    // All are applied before any is applied again, so that meanwhile the API server comes to rest.
+    let applied: Vec<_> = installs.par_iter().map(|install| install.apply()).collect();
+    let failures = installs
+        .par_iter()
+        .zip(applied)
+        .filter_map(|(install, applied)| {
+            let done = applied.and_then(|versions| install.apply_until_unchanged(versions));
+            done.err()
+                .map(|reason| format!("{}: {reason}", install.bundle.display()))
+        });
+    let failures: Vec<String> = failures.collect();
+    println!("{} real bundles were applied", installs.len());
+    assert!(
+        failures.is_empty(),
+        "{} do not apply:\n{}",
+        failures.len(),
+        failures.join("\n")
+    );
+}
+
+#[test]
+fn kubectl_runs_the_plugin_and_passes_its_exit_code_on() {
+    let folder = on_path();
+    let version = kubectl(&folder, &["olm", "version"]);
+    assert_eq!((version.stdout, version.code), (run(["version"]).stdout, 0));
+    let arguments = ["render", "/dev/null/bundle", "-n", "ops"];
+    let refused = kubectl(&folder, &[&["olm"], &arguments[..]].concat());
+    let directly = run(arguments);
+    assert!(directly.code > 1, "kubectl's own failures are 1");
+    assert_eq!(
+        (refused.stdout, refused.stderr, refused.code),
+        (directly.stdout, directly.stderr, directly.code)
+    );
+}
+
+#[test]
+fn kubectl_completes_by_a_link_to_the_program() {
+    let folder = on_path();
+    symlink(
+        env!("CARGO_BIN_EXE_kubectl-olm"),
+        folder.path().join("kubectl_complete-olm"),
+    )
+    .unwrap();
+    completes(&folder);
+}
+
+#[test]
+fn kubectl_completes_by_the_script_that_the_program_prints() {
+    let folder = on_path();
+    let script = folder.path().join("kubectl_complete-olm");
+    fs::write(&script, run(["completion", "kubectl"]).stdout).unwrap();
+    fs::set_permissions(&script, fs::Permissions::from_mode(0o755)).unwrap();
+    completes(&folder);
+}
+
+impl Install {
+    /// Applies it; gives the version of every object, or what is wrong.
+    fn apply(&self) -> Result<String, String> {
+        let mut program = program();
+        program
+            .arg("render")
+            .arg(&self.bundle)
+            .args(["-n", &self.namespace, "--create-namespace"]);
+        program.args(["--certs", self.certificates]);
+        let (rendered, applied) = cluster().apply(&mut program, &["-o", VERSIONS]);
+        match (rendered.code, applied.code) {
+            (0, 0) if applied.stdout.is_empty() => Err("kubectl names no object".to_owned()),
+            (0, 0) => Ok(applied.stdout),
+            (0, _) => Err(applied.stderr),
+            (_, _) => Err(rendered.stderr),
+        }
+    }
+
+    /// Applies it again until nothing changes; tells what does not stop changing.
+    fn apply_until_unchanged(&self, mut versions: String) -> Result<(), String> {
+        let mut changed = vec![];
+        for _ in 0..AGAIN {
+            let again = self.apply()?;
+            if again == versions {
+                return Ok(());
+            }
+            let before: BTreeSet<_> = versions.lines().collect();
+            let differs = |object: &&str| !before.contains(object);
+            changed = again.lines().filter(differs).map(str::to_owned).collect();
+            versions = again;
+        }
+        Err(format!(
+            "whenever it is applied, there changes {}",
+            changed.join(", ")
+        ))
+    }
+}
+
+/// A CustomResourceDefinition that takes every object of a kind.
+fn monitoring_definition((plural, kind): (&str, &str)) -> String {
+    format!(
+        "---
+apiVersion: apiextensions.k8s.io/v1
+kind: CustomResourceDefinition
+metadata: {{name: {plural}.monitoring.coreos.com}}
+spec:
+  group: monitoring.coreos.com
+  names: {{kind: {kind}, plural: {plural}}}
+  scope: Namespaced
+  versions:
+  - name: v1
+    served: true
+    storage: true
+    schema: {{openAPIV3Schema: {{type: object, x-kubernetes-preserve-unknown-fields: true}}}}
+"
+    )
+}
+
+/// A folder with the program in it, to be kubectl's PATH.
+fn on_path() -> TempDir {
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    symlink(
+        env!("CARGO_BIN_EXE_kubectl-olm"),
+        folder.path().join("kubectl-olm"),
+    )
+    .expect("a link can be made");
+    folder
+}
+
+/// Runs kubectl, with nothing but a folder on its PATH.
+fn kubectl(path: &TempDir, arguments: &[&str]) -> Run {
+    let mut kubectl = Command::new(tool("kubectl"));
+    kubectl
+        .args(arguments)
+        .env_clear()
+        .env("PATH", path.path())
+        .env("HOME", path.path());
+    kubectl
+        .stdin(Stdio::null())
+        .current_dir(root())
+        .output()
+        .expect("kubectl starts")
+        .into()
+}
+
+fn completes(path: &TempDir) {
+    let completed = kubectl(path, &["__complete", "olm", "ren"]);
+    let candidates: Vec<_> = completed
+        .stdout
+        .lines()
+        .filter_map(|line| line.split('\t').next())
+        .collect();
+    assert_eq!(candidates, ["render", ":4"], "{}", completed.stderr);
+}

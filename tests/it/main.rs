@@ -1,0 +1,23 @@
+//! One test binary. `tests/run` builds what the tests need and starts them.
+#![allow(
+    clippy::disallowed_methods,
+    clippy::disallowed_types,
+    clippy::expect_used,
+    clippy::panic,
+    clippy::unwrap_used,
+    clippy::print_stderr,
+    clippy::print_stdout,
+    reason = "tests touch the world, and say so when it is not as they need it"
+)]
+
+mod architecture;
+mod cases;
+mod cli;
+mod cluster;
+mod corpus;
+mod hostile;
+mod live;
+mod package;
+mod program;
+mod typed;
+mod yaml;
