@@ -35,18 +35,34 @@ pub(super) fn to_v1(manifest: &mut Manifest, problems: &mut Vec<Problem>) {
         .object_mut()
         .insert("apiVersion".to_owned(), format!("{GROUP}/v1").into());
     let spec = map_at(manifest.object_mut(), "spec");
-    let lossless = spec_to_v1(spec);
+    let obstacles = spec_to_v1(spec);
+    approve(manifest);
     let about = |problem: Problem| problem.at(&origin).on(&key);
-    if lossless.is_empty() {
+    if obstacles.is_empty() {
         let message = format!("{GROUP}/v1beta1 is gone since Kubernetes 1.22; converted to v1");
         problems.push(about(Problem::warning("crd-v1beta1", message)));
     }
-    problems.extend(lossless.into_iter().map(|reason| {
+    problems.extend(obstacles.into_iter().map(|reason| {
         let message = format!(
             "{GROUP}/v1beta1 is gone since Kubernetes 1.22 and v1 cannot express it: {reason}"
         );
         about(Problem::error("crd-v1beta1", message))
     }));
+}
+
+/// Groups below `k8s.io` and `kubernetes.io` are Kubernetes' own: v1 wants to hear that one is used without approval.
+fn approve(manifest: &mut Manifest) {
+    const APPROVED: &str = "api-approved.kubernetes.io";
+    let spec = manifest.object().get("spec");
+    let group = spec.and_then(|spec| spec.get("group")?.as_str());
+    let is_protected = group.is_some_and(|group| {
+        let below = |domain: &str| group == domain || group.ends_with(&format!(".{domain}"));
+        below("k8s.io") || below("kubernetes.io")
+    });
+    let annotations = manifest.metadata("annotations");
+    if is_protected && annotations.and_then(|all| all.get(APPROVED)).is_none() {
+        manifest.annotate(APPROVED, "unapproved, v1beta1 did not ask");
+    }
 }
 
 /// Converts the spec; gives what stands in the way.
@@ -86,8 +102,24 @@ fn spec_to_v1(spec: &mut Map<String, Value>) -> Vec<String> {
             obstacles: &mut obstacles,
         }
         .node(schema, &path);
+        restrict_metadata(schema);
     }
     obstacles
+}
+
+/// Of an object's own `metadata`, v1 lets a schema restrict nothing but the name; the server knows the rest itself.
+fn restrict_metadata(schema: &mut Map<String, Value>) {
+    let fields = schema.get_mut("properties").and_then(Value::as_object_mut);
+    if let Some(Value::Object(metadata)) = fields.and_then(|fields| fields.get_mut("metadata")) {
+        let names = metadata.remove("properties");
+        *metadata = Map::from_iter([("type".to_owned(), "object".into())]);
+        if let Some(Value::Object(mut names)) = names {
+            names.retain(|name, _| name == "name" || name == "generateName");
+            if !names.is_empty() {
+                metadata.insert("properties".to_owned(), names.into());
+            }
+        }
+    }
 }
 
 /// What v1beta1 says once for all versions goes to each that does not say it itself.
@@ -143,10 +175,10 @@ struct Structural<'a> {
 impl Structural<'_> {
     fn node(&mut self, schema: &mut Map<String, Value>, path: &str) {
         if is_int_or_string(schema) {
-            // `oneOf` and `anyOf` mean the same for types that exclude each other; v1 knows the second.
-            if let Some(alternatives) = schema.remove("oneOf") {
-                schema.insert("anyOf".to_owned(), alternatives);
-            }
+            // `oneOf` and `anyOf` mean the same for types that exclude each other; v1 knows the second, in this order.
+            schema.remove("oneOf");
+            let alternatives = json!([{"type": "integer"}, {"type": "string"}]);
+            schema.insert("anyOf".to_owned(), alternatives);
             schema.insert(INT_OR_STRING.to_owned(), true.into());
         }
         let int_or_string = schema.get(INT_OR_STRING) == Some(&Value::Bool(true));
@@ -156,6 +188,10 @@ impl Structural<'_> {
         }
         if !int_or_string {
             self.junctors(schema, path);
+        }
+        if schema.get("type").is_some_and(|r#type| r#type == "array") {
+            // Without a word on the items, they may be anything.
+            schema.entry("items").or_insert_with(|| json!({}));
         }
         if let Some(fields) = schema.get_mut("properties").and_then(Value::as_object_mut) {
             for (name, field) in fields.iter_mut() {
