@@ -15,7 +15,7 @@ use super::program::{program, root, run};
 /// A bundle, by what it has more or less than one of `testdata/bundles`.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
-struct Case {
+pub(crate) struct Case {
     /// The folder below `testdata/bundles` to start from.
     #[serde(default = "minimal")]
     bundle: String,
@@ -190,7 +190,7 @@ fn the_same_bundle_gives_the_same_bytes_everywhere() {
     assert_eq!(first, elsewhere.stdout.as_bytes());
 }
 
-fn read(path: &Path) -> Case {
+pub(crate) fn read(path: &Path) -> Case {
     let text = fs::read(path).expect("a case");
     let documents = yaml::read(&text, &Limits::DEFAULT)
         .unwrap_or_else(|error| panic!("{}: {error}", path.display()));
@@ -199,7 +199,7 @@ fn read(path: &Path) -> Case {
 }
 
 /// Writes the case's bundle into the folder `bundle` of a temporary folder.
-fn build(case: &Case) -> TempDir {
+pub(crate) fn build(case: &Case) -> TempDir {
     let folder = tempfile::tempdir().expect("a temporary folder");
     let bundle = folder.path().join("bundle");
     let base = root().join("testdata/bundles").join(&case.bundle);

@@ -5,14 +5,16 @@ use std::{
     collections::{BTreeMap, BTreeSet},
     fs,
     os::unix::fs::{PermissionsExt, symlink},
-    path::PathBuf,
+    path::{Path, PathBuf},
     process::{Command, Stdio},
 };
 
 use rayon::prelude::*;
+use serde_json::Value;
 use tempfile::TempDir;
 
 use super::{
+    cases,
     cluster::cluster,
     corpus::corpus,
     program::{Run, program, root, run, tool},
@@ -111,9 +113,30 @@ fn a_bundle_applies_whoever_makes_its_certificates() {
     }
 }
 
+/// What the conversion from v1beta1 makes passes every rule that the API server has for v1.
+#[test]
+fn converted_definitions_are_valid() {
+    let case = cases::build(&cases::read(
+        &root().join("testdata/render/crd-v1beta1/case.yaml"),
+    ));
+    validate_definitions(&case.path().join("bundle")).unwrap_or_else(|reason| panic!("{reason}"));
+}
+
 #[test]
 fn real_bundles_apply() {
     let Some(corpus) = corpus() else { return };
+    // First, as a definition that is there already may not lose versions.
+    let outdated = outdated_bundles(&corpus);
+    assert!(
+        outdated.len() > 20,
+        "only {} bundles have v1beta1",
+        outdated.len()
+    );
+    for bundle in outdated {
+        validate_definitions(&bundle)
+            .unwrap_or_else(|reason| panic!("{}: {reason}", bundle.display()));
+    }
+    cluster().define("cert-manager.yaml", CERT_MANAGER);
     cluster().define(
         "monitoring.yaml",
         &MONITORING.map(monitoring_definition).concat(),
@@ -129,7 +152,7 @@ fn real_bundles_apply() {
             Install {
                 bundle,
                 namespace: format!("real-{index}"),
-                certificates: "none",
+                certificates: "cert-manager",
             },
         );
     }
@@ -224,6 +247,51 @@ impl Install {
             "whenever it is applied, there changes {}",
             changed.join(", ")
         ))
+    }
+}
+
+/// The bundles that bring definitions of v1beta1.
+fn outdated_bundles(corpus: &Path) -> Vec<PathBuf> {
+    let is_outdated = |bundle: &PathBuf| {
+        let files = fs::read_dir(bundle.join("manifests"))
+            .expect("a bundle")
+            .flatten();
+        let mut texts = files.map(|file| fs::read_to_string(file.path()).expect("text"));
+        texts.any(|text| text.contains("apiVersion: apiextensions.k8s.io/v1beta1"))
+    };
+    let table = fs::read_to_string(corpus.join("cases.tsv")).expect("the corpus has cases.tsv");
+    let bundles = table.lines().skip(1).map(|line| {
+        let fields: Vec<_> = line.split('\t').collect();
+        corpus.join("bundles").join(fields[0]).join(fields[1])
+    });
+    bundles.filter(is_outdated).collect()
+}
+
+/// Has the API server look at the definitions of a bundle, without keeping them.
+fn validate_definitions(bundle: &Path) -> Result<(), String> {
+    let rendered = run([
+        Path::new("render"),
+        bundle,
+        "-n".as_ref(),
+        "ops".as_ref(),
+        "-o".as_ref(),
+        "json".as_ref(),
+    ]);
+    let mut list: Value = serde_json::from_str(&rendered.stdout).map_err(|_| rendered.stderr)?;
+    let items = list["items"].as_array_mut().expect("a list");
+    items.retain(|item| item["kind"] == "CustomResourceDefinition");
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    let file = folder.path().join("definitions.json");
+    fs::write(&file, list.to_string()).expect("a file");
+    let mut kubectl = cluster().kubectl();
+    kubectl
+        .args(["apply", "--server-side", "--dry-run=server", "-f"])
+        .arg(file);
+    let applied = Run::from(kubectl.output().expect("kubectl starts"));
+    if applied.code == 0 {
+        Ok(())
+    } else {
+        Err(applied.stderr)
     }
 }
 
