@@ -8,7 +8,7 @@ use serde_json::json;
 use super::{
     failure::{Class, Failure},
     install_args::ReadArgs,
-    output,
+    output, text,
 };
 use crate::{
     problem::{Problem, Severity},
@@ -99,7 +99,7 @@ fn any_options(modes: &BTreeSet<String>) -> RenderOptions {
 
 fn report(problems: &[Problem], format: Format) -> String {
     match format {
-        Format::Text => output::problem_lines(problems, ""),
+        Format::Text => text::problem_lines(problems, ""),
         Format::Json => {
             let problems: Vec<_> = problems
                 .iter()

@@ -4,7 +4,7 @@ use std::{error::Error, fmt::Write, process::ExitCode};
 
 use super::{
     folder::FolderError,
-    output::{printable, problem_lines},
+    text::{printable, problem_lines},
 };
 use crate::{problem::Problem, source::SourceError};
 

@@ -13,6 +13,7 @@ mod install_args;
 mod output;
 mod render;
 mod run;
+mod text;
 mod version;
 
 use clap::{Parser, Subcommand};
@@ -39,6 +40,9 @@ enum Command {
     Completion(completion::CompletionArgs),
     Version(version::VersionArgs),
 }
+
+/// The stack of every thread that handles content: without limits, content may nest 10,000 deep.
+const STACK_BYTES: usize = 256 << 20;
 
 /// What `kubectl olm` alone prints.
 const OVERVIEW: &str = "\

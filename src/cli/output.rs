@@ -1,8 +1,7 @@
 //! Standard output and standard error: data goes to the first, everything else to the second.
 
 use std::{
-    collections::{BTreeMap, BTreeSet},
-    fmt::Write as _,
+    collections::BTreeMap,
     io::{self, BufWriter, IsTerminal, Write},
     path::PathBuf,
     str::FromStr,
@@ -10,7 +9,10 @@ use std::{
 
 use serde_json::json;
 
-use super::failure::{Class, Failure};
+use super::{
+    failure::{Class, Failure},
+    text::{printable, problem_lines},
+};
 use crate::{
     manifest::{Manifest, file_name, kustomization, yaml},
     problem::Problem,
@@ -108,25 +110,12 @@ fn print_json(out: &mut impl Write, manifests: Vec<Manifest>) -> io::Result<()> 
 }
 
 /// The files of a folder that holds the objects, by name.
-///
-/// # Errors
-/// When an object cannot have a file.
 pub(super) fn files(
     manifests: Vec<Manifest>,
     with_kustomization: bool,
-) -> Result<BTreeMap<String, String>, Failure> {
+) -> BTreeMap<String, String> {
     let keys: Vec<_> = manifests.iter().map(Manifest::key).collect();
-    let keys: Vec<_> = keys
-        .iter()
-        .map(|key| file_name::ObjectIdentity {
-            group: &key.group,
-            kind: &key.kind,
-            namespace: Some(&key.namespace),
-            name: &key.name,
-        })
-        .collect();
-    let names =
-        file_name::file_names(&keys).map_err(|error| Failure::of(Class::Refused, &error))?;
+    let names = file_name::file_names(&keys);
     let kustomization = with_kustomization.then(|| kustomization::kustomization(&names));
     let texts = manifests.into_iter().map(|manifest| {
         let mut text = String::new();
@@ -135,33 +124,12 @@ pub(super) fn files(
     });
     let mut files: BTreeMap<_, _> = names.into_iter().zip(texts).collect();
     files.extend(kustomization.map(|text| (kustomization::FILE_NAME.to_owned(), text)));
-    Ok(files)
+    files
 }
 
 /// Tells the user what is not data; what standard error cannot take is lost.
 pub(super) fn tell(text: &str) {
     let _ = writeln!(io::stderr().lock(), "{}", text.trim_end_matches('\n'));
-}
-
-/// As many problems are shown.
-const SHOWN_PROBLEMS: usize = 1_000;
-
-/// A line for each problem, the worst first, each once.
-#[must_use]
-pub(super) fn problem_lines(problems: &[Problem], prefix: &str) -> String {
-    let sorted: BTreeSet<_> = problems.iter().collect();
-    let mut text = String::new();
-    for problem in sorted.iter().take(SHOWN_PROBLEMS) {
-        let _ = writeln!(text, "{}", printable(&format!("{prefix}{problem}")));
-    }
-    if sorted.len() > SHOWN_PROBLEMS {
-        let _ = writeln!(
-            text,
-            "{prefix}... and {} more",
-            sorted.len() - SHOWN_PROBLEMS
-        );
-    }
-    text
 }
 
 /// Tells the user of problems.
@@ -183,41 +151,4 @@ pub(super) fn show_progress(done: usize, all: usize) {
     let mut err = io::stderr().lock();
     let end = if done == all { "\n" } else { "" };
     let _ = write!(err, "\r{done} of {all} bundles{end}");
-}
-
-/// As many characters of a line are shown.
-const SHOWN_CHARACTERS: usize = 4_000;
-
-/// Text that came from content, with everything that could steer a terminal or forge a line made visible, and without
-/// what is too long to read.
-#[must_use]
-pub(super) fn printable(text: &str) -> String {
-    let mut safe = String::with_capacity(text.len());
-    for (count, character) in text.chars().enumerate() {
-        if count == SHOWN_CHARACTERS {
-            safe.push('…');
-            break;
-        }
-        let steers = character.is_control()
-            || matches!(character, '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2060}'..='\u{206f}' | '\u{feff}');
-        if steers {
-            safe.extend(character.escape_unicode());
-        } else {
-            safe.push(character);
-        }
-    }
-    safe
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn what_steers_a_terminal_is_made_visible() {
-        assert_eq!(
-            printable("a\u{1b}[31m\n\u{202e}ü"),
-            "a\\u{1b}[31m\\u{a}\\u{202e}ü"
-        );
-    }
 }

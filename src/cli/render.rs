@@ -9,11 +9,11 @@ use clap::Args;
 use rayon::prelude::*;
 
 use super::{
+    STACK_BYTES,
     failure::{Class, Failure},
     folder,
     install_args::{InstallArgs, words},
     output::{self, Format},
-    run::STACK_BYTES,
 };
 use crate::{bundle, manifest::Manifest, problem::Problem, render, source};
 
@@ -101,7 +101,7 @@ fn write_folder(
     manifests: Vec<Manifest>,
     with_kustomization: bool,
 ) -> Result<String, Failure> {
-    let files = output::files(manifests, with_kustomization)?;
+    let files = output::files(manifests, with_kustomization);
     let summary = folder::write(path, &files)?;
     Ok(format!(
         "{}: {} written, {} unchanged, {} removed",

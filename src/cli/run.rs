@@ -12,13 +12,10 @@ use std::{
 use clap::Parser;
 
 use super::{
-    Cli, Command, OVERVIEW, check, completion,
+    Cli, Command, OVERVIEW, STACK_BYTES, check, completion,
     failure::{Class, Failure},
     output, render, version,
 };
-
-/// The stack of every thread that handles content: without limits, content may nest 10,000 deep.
-pub(super) const STACK_BYTES: usize = 256 << 20;
 
 /// The last panic's message. It is told when the panic ends the program, and not where one was caught on purpose.
 static PANIC: Mutex<Option<String>> = Mutex::new(None);

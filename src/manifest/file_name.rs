@@ -17,41 +17,11 @@
 //! What this does not do: check that kinds, groups and names are ones that Kubernetes would take. Whatever they are,
 //! the result is a plain file name. No code of OLM is reproduced here.
 
-use std::collections::{BTreeMap, BTreeSet};
-use std::fmt;
+use std::collections::BTreeSet;
 
 use sha2::{Digest, Sha256};
 
-/// What tells one object from all others; the version of its API does not.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub struct ObjectIdentity<'a> {
-    /// The API group, empty for the core group.
-    pub group: &'a str,
-    /// The kind as written in the object, such as `ClusterRole`.
-    pub kind: &'a str,
-    /// The namespace; `None` or empty for a cluster-scoped object.
-    pub namespace: Option<&'a str>,
-    /// `metadata.name`.
-    pub name: &'a str,
-}
-
-/// Why objects cannot have a file each.
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-pub enum FileNameError {
-    /// One object was given twice; it is named as `Kind.group namespace/name`.
-    #[error("{0} appears twice")]
-    Twice(String),
-    /// Two objects have names that were made up to collide.
-    #[error("{first} and {second} would be written to the same file, {file_name}")]
-    SameFile {
-        /// The name that both have.
-        file_name: String,
-        /// The object that comes first.
-        first: String,
-        /// The object that comes later.
-        second: String,
-    },
-}
+use super::ObjectKey;
 
 /// Bytes of the longest file name, ending included.
 ///
@@ -60,92 +30,53 @@ pub enum FileNameError {
 const LONGEST_NAME: usize = 180;
 const ENDING: &str = ".yaml";
 
-/// Gives each object its file name, in the order of `objects`.
+/// What stands before a hash. No escape begins like this, as `z` is no hexadecimal digit, so that no object can be
+/// given the name of another's file.
+const HASH_MARK: &str = "__z";
+
+/// Gives each object its file name, in the order of `objects`, which are all different.
 ///
 /// Objects whose names come out equal, such as those of two kinds that differ only in case, all get a hash of their
 /// identity at the end, whichever of them comes first.
-///
-/// # Errors
-///
-/// [`FileNameError`] if two objects still have one name.
-pub fn file_names(objects: &[ObjectIdentity<'_>]) -> Result<Vec<String>, FileNameError> {
+#[must_use]
+pub fn file_names(objects: &[ObjectKey]) -> Vec<String> {
     let stems: Vec<String> = objects.iter().map(stem).collect();
     let plain: Vec<String> = objects.iter().zip(&stems).map(plain_name).collect();
-    let shared = repeated(&plain);
-    let mut owners: BTreeMap<String, &ObjectIdentity<'_>> = BTreeMap::new();
-    let mut names = Vec::with_capacity(objects.len());
-    for ((object, stem), plain) in objects.iter().zip(&stems).zip(&plain) {
-        let name = if shared.contains(plain.as_str()) {
+    let mut seen = BTreeSet::new();
+    let shared: BTreeSet<_> = plain.iter().filter(|name| !seen.insert(*name)).collect();
+    let name = |((object, stem), plain): ((&ObjectKey, &String), &String)| {
+        if shared.contains(plain) {
             hashed_name(object, stem)
         } else {
             plain.clone()
-        };
-        if let Some(first) = owners.insert(name.clone(), object) {
-            return Err(same_name(name, first, object));
         }
-        names.push(name);
-    }
-    Ok(names)
+    };
+    objects.iter().zip(&stems).zip(&plain).map(name).collect()
 }
 
 /// Whether a file with this name, given by [`file_names`], holds a core `Secret`, which only its owner should read.
+#[must_use]
 pub fn is_secret(file_name: &str) -> bool {
     file_name.starts_with("secret-")
 }
 
-impl fmt::Display for ObjectIdentity<'_> {
-    /// Escapes control characters, since kind and name may be hostile and the text goes to a terminal.
-    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(formatter, "{}", self.kind.escape_debug())?;
-        if !self.group.is_empty() {
-            write!(formatter, ".{}", self.group.escape_debug())?;
-        }
-        formatter.write_str(" ")?;
-        if let Some(namespace) = self.set_namespace() {
-            write!(formatter, "{}/", namespace.escape_debug())?;
-        }
-        write!(formatter, "{}", self.name.escape_debug())
-    }
-}
-
-impl ObjectIdentity<'_> {
-    fn set_namespace(&self) -> Option<&str> {
-        self.namespace.filter(|namespace| !namespace.is_empty())
-    }
-
-    /// 64 bits of a hash over all parts, each with its length so that no two identities give the same bytes.
-    fn hash(&self) -> String {
-        let mut hasher = Sha256::new();
-        let namespace = self.set_namespace().unwrap_or_default();
-        for part in [self.group, self.kind, namespace, self.name] {
-            hasher.update(format!("{}:{part}", part.len()));
-        }
-        let digest = hasher.finalize();
-        digest
-            .iter()
-            .take(8)
-            .map(|byte| format!("{byte:02x}"))
-            .collect()
-    }
-}
-
 /// The file name without its ending, of any length.
-fn stem(object: &ObjectIdentity<'_>) -> String {
+fn stem(object: &ObjectKey) -> String {
     let mut stem = escape(&object.kind.to_ascii_lowercase());
     if !object.group.is_empty() {
         stem.push('.');
-        stem.push_str(&escape(object.group));
+        stem.push_str(&escape(&object.group));
     }
     stem.push('-');
-    stem.push_str(&escape(object.name));
-    if let Some(namespace) = object.set_namespace() {
+    stem.push_str(&escape(&object.name));
+    if !object.namespace.is_empty() {
         stem.push('_');
-        stem.push_str(&escape(namespace));
+        stem.push_str(&escape(&object.namespace));
     }
     guard_start(stem)
 }
 
-fn plain_name((object, stem): (&ObjectIdentity<'_>, &String)) -> String {
+fn plain_name((object, stem): (&ObjectKey, &String)) -> String {
     if stem.len() + ENDING.len() > LONGEST_NAME {
         hashed_name(object, stem)
     } else {
@@ -154,12 +85,26 @@ fn plain_name((object, stem): (&ObjectIdentity<'_>, &String)) -> String {
 }
 
 /// The name with the identity's hash at the end, and as much of the readable part as there is room for.
-fn hashed_name(object: &ObjectIdentity<'_>, stem: &str) -> String {
-    let hash = object.hash();
-    let room = LONGEST_NAME - ENDING.len() - hash.len() - 1;
+fn hashed_name(object: &ObjectKey, stem: &str) -> String {
+    let hash = hash(object);
+    let room = LONGEST_NAME - ENDING.len() - hash.len() - HASH_MARK.len();
     // Escaped text is ASCII, so taking characters takes bytes.
     let head: String = stem.chars().take(room).collect();
-    format!("{head}-{hash}{ENDING}")
+    format!("{head}{HASH_MARK}{hash}{ENDING}")
+}
+
+/// 64 bits of a hash over all parts, each with its length so that no two identities give the same bytes.
+fn hash(object: &ObjectKey) -> String {
+    let mut hasher = Sha256::new();
+    for part in [&object.group, &object.kind, &object.namespace, &object.name] {
+        hasher.update(format!("{}:{part}", part.len()));
+    }
+    let digest = hasher.finalize();
+    digest
+        .iter()
+        .take(8)
+        .map(|byte| format!("{byte:02x}"))
+        .collect()
 }
 
 /// Keeps what is safe everywhere and writes each other byte as `__` and its value.
@@ -198,54 +143,21 @@ fn guard_start(stem: String) -> String {
     stem
 }
 
-fn same_name(
-    file_name: String,
-    first: &ObjectIdentity<'_>,
-    second: &ObjectIdentity<'_>,
-) -> FileNameError {
-    let (first, second) = (first.to_string(), second.to_string());
-    if first == second {
-        FileNameError::Twice(first)
-    } else {
-        FileNameError::SameFile {
-            file_name,
-            first,
-            second,
-        }
-    }
-}
-
-fn repeated(names: &[String]) -> BTreeSet<&str> {
-    let mut seen = BTreeSet::new();
-    names
-        .iter()
-        .map(String::as_str)
-        .filter(|name| !seen.insert(*name))
-        .collect()
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    fn object<'a>(
-        group: &'a str,
-        kind: &'a str,
-        namespace: Option<&'a str>,
-        name: &'a str,
-    ) -> ObjectIdentity<'a> {
-        ObjectIdentity {
-            group,
-            kind,
-            namespace,
-            name,
+    fn object(group: &str, kind: &str, namespace: &str, name: &str) -> ObjectKey {
+        ObjectKey {
+            group: group.to_owned(),
+            kind: kind.to_owned(),
+            namespace: namespace.to_owned(),
+            name: name.to_owned(),
         }
     }
 
-    fn one(group: &str, kind: &str, namespace: Option<&str>, name: &str) -> String {
-        file_names(&[object(group, kind, namespace, name)])
-            .unwrap()
-            .remove(0)
+    fn one(group: &str, kind: &str, namespace: &str, name: &str) -> String {
+        file_names(&[object(group, kind, namespace, name)]).remove(0)
     }
 
     /// The rules a name must keep, written independently of how names are made.
@@ -271,58 +183,52 @@ mod tests {
 
     #[test]
     fn ordinary_objects_have_the_names_kubectl_prints() {
-        assert_eq!(one("", "ConfigMap", Some("op"), "a"), "configmap-a_op.yaml");
+        assert_eq!(one("", "ConfigMap", "op", "a"), "configmap-a_op.yaml");
         assert_eq!(
-            one("apps", "Deployment", Some("op"), "web"),
+            one("apps", "Deployment", "op", "web"),
             "deployment.apps-web_op.yaml"
         );
         assert_eq!(
             one(
                 "rbac.authorization.k8s.io",
                 "ClusterRole",
-                None,
+                "",
                 "system:auth-delegator"
             ),
             "clusterrole.rbac.authorization.k8s.io-system__3aauth-delegator.yaml"
         );
-        assert_eq!(one("", "Namespace", Some(""), "op"), "namespace-op.yaml");
+        assert_eq!(one("", "Namespace", "", "op"), "namespace-op.yaml");
     }
 
     #[test]
     fn a_name_does_not_depend_on_other_objects() {
-        let role = object("rbac.authorization.k8s.io", "Role", Some("a"), "x");
+        let role = object("rbac.authorization.k8s.io", "Role", "a", "x");
         let others = [
-            role,
-            ObjectIdentity {
-                namespace: Some("b"),
-                ..role
-            },
-            ObjectIdentity { group: "", ..role },
+            role.clone(),
+            object("rbac.authorization.k8s.io", "Role", "b", "x"),
+            object("", "Role", "a", "x"),
         ];
-        assert_eq!(
-            file_names(&others).unwrap()[0],
-            file_names(&[role]).unwrap()[0]
-        );
+        assert_eq!(file_names(&others)[0], file_names(&[role])[0]);
     }
 
     #[test]
     fn different_objects_have_different_names() {
         let objects = [
-            object("", "Role", Some("a"), "b"),
-            object("", "Role", Some("b"), "a"),
-            object("", "Role", None, "a-b"),
-            object("", "Role", None, "a_b"),
-            object("", "Role", None, "b_a"),
-            object("", "Role", None, "a__62"),
-            object("", "Role", None, "a:"),
-            object("", "Role", None, "a__3a"),
-            object("", "Role", None, "A"),
-            object("", "Role", None, "a"),
-            object("", "Role", None, "ä"),
-            object("", "Role", None, "a\u{308}"),
-            object("g", "Role", None, "a"),
+            object("", "Role", "a", "b"),
+            object("", "Role", "b", "a"),
+            object("", "Role", "", "a-b"),
+            object("", "Role", "", "a_b"),
+            object("", "Role", "", "b_a"),
+            object("", "Role", "", "a__62"),
+            object("", "Role", "", "a:"),
+            object("", "Role", "", "a__3a"),
+            object("", "Role", "", "A"),
+            object("", "Role", "", "a"),
+            object("", "Role", "", "ä"),
+            object("", "Role", "", "a\u{308}"),
+            object("g", "Role", "", "a"),
         ];
-        let names = file_names(&objects).unwrap();
+        let names = file_names(&objects);
         assert_eq!(
             names.iter().collect::<BTreeSet<_>>().len(),
             objects.len(),
@@ -333,11 +239,11 @@ mod tests {
 
     #[test]
     fn equal_names_are_told_apart_by_a_hash_in_any_order() {
-        let upper = object("g.io", "FOO", None, "a");
-        let lower = object("g.io", "Foo", None, "a");
-        let unrelated = object("g.io", "Foo", None, "b");
-        let names = file_names(&[upper, lower, unrelated]).unwrap();
-        let turned = file_names(&[lower, unrelated, upper]).unwrap();
+        let upper = object("g.io", "FOO", "", "a");
+        let lower = object("g.io", "Foo", "", "a");
+        let unrelated = object("g.io", "Foo", "", "b");
+        let names = file_names(&[upper.clone(), lower.clone(), unrelated.clone()]);
+        let turned = file_names(&[lower, unrelated, upper]);
         assert_eq!(
             [&names[0], &names[1], &names[2]],
             [&turned[2], &turned[0], &turned[1]]
@@ -345,56 +251,21 @@ mod tests {
         assert_ne!(names[0], names[1]);
         assert_eq!(names[2], "foo.g.io-b.yaml");
         // A dash may belong to the group or to the name.
-        let dashes = [object("a", "K", None, "b-c"), object("a-b", "K", None, "c")];
-        let names = file_names(&dashes).unwrap();
+        let dashes = [object("a", "K", "", "b-c"), object("a-b", "K", "", "c")];
+        let names = file_names(&dashes);
         assert_ne!(names[0], names[1]);
     }
 
     #[test]
-    fn the_same_object_twice_is_an_error_that_names_it() {
-        let twice = object("", "Secret", Some("op"), "a\u{1b}");
-        let error = file_names(&[twice, twice]).unwrap_err();
-        assert_eq!(error.to_string(), "Secret op/a\\u{1b} appears twice");
-    }
-
-    #[test]
-    fn a_name_made_to_look_like_a_shortened_one_gets_another() {
-        let long = "n".repeat(200);
-        let cut = one("", "Pod", None, &long);
-        let forged = cut
-            .strip_prefix("pod-")
-            .and_then(|name| name.strip_suffix(".yaml"))
-            .unwrap();
-        let names = file_names(&[
-            object("", "Pod", None, &long),
-            object("", "Pod", None, forged),
-        ])
-        .unwrap();
-        assert_eq!(names[0], cut);
-        assert_ne!(names[1], cut);
-    }
-
-    #[test]
-    fn a_name_made_to_look_like_one_with_a_hash_is_an_error() {
-        let (upper, lower) = (object("", "POD", None, "a"), object("", "Pod", None, "a"));
-        let hashed = file_names(&[upper, lower]).unwrap().remove(0);
-        let forged = hashed
-            .strip_prefix("pod-")
-            .and_then(|name| name.strip_suffix(".yaml"))
-            .unwrap();
-        let error = file_names(&[upper, lower, object("", "Pod", None, forged)]).unwrap_err();
-        let FileNameError::SameFile {
-            file_name,
-            first,
-            second,
-        } = error
-        else {
-            panic!("{error}")
-        };
-        assert_eq!(
-            (file_name, first, second),
-            (hashed.clone(), "POD a".to_owned(), format!("Pod {forged}"))
-        );
+    fn nobody_can_name_an_object_after_the_file_of_another() {
+        let long = object("", "Pod", "", &"n".repeat(200));
+        let (upper, lower) = (object("", "POD", "", "a"), object("", "Pod", "", "a"));
+        for name in file_names(&[long.clone(), upper.clone(), lower.clone()]) {
+            let forged = name.trim_start_matches("pod-").trim_end_matches(".yaml");
+            let forged = object("", "Pod", "", forged);
+            let names = file_names(&[long.clone(), upper.clone(), lower.clone(), forged]);
+            assert_eq!(names.iter().collect::<BTreeSet<_>>().len(), 4, "{names:?}");
+        }
     }
 
     #[test]
@@ -430,7 +301,7 @@ mod tests {
         for kind in odd {
             for name in odd {
                 for group in odd {
-                    for namespace in [None, Some(name)] {
+                    for namespace in ["", name] {
                         assert_safe(&one(group, kind, namespace, name));
                     }
                 }
@@ -445,10 +316,9 @@ mod tests {
         let (first, second) = (format!("{base}1"), format!("{base}2"));
         assert_eq!(first.len(), 253);
         let names = file_names(&[
-            object(group, "ClusterRole", None, &first),
-            object(group, "ClusterRole", None, &second),
-        ])
-        .unwrap();
+            object(group, "ClusterRole", "", &first),
+            object(group, "ClusterRole", "", &second),
+        ]);
         assert_ne!(names[0], names[1]);
         for name in &names {
             assert_safe(name);
@@ -460,20 +330,20 @@ mod tests {
         }
         // Just short enough is not cut.
         let fits = "n".repeat(180 - "pod-.yaml".len());
-        assert_eq!(one("", "Pod", None, &fits), format!("pod-{fits}.yaml"));
+        assert_eq!(one("", "Pod", "", &fits), format!("pod-{fits}.yaml"));
     }
 
     /// The value is `printf '0:3:Pod0:200:nnn…' | sha256sum | cut -c1-16`: it may never change, or files are renamed.
     #[test]
     fn the_hash_is_pinned() {
-        let name = one("", "Pod", None, &"n".repeat(200));
-        assert_eq!(&name[name.len() - 21..], "14be2654a9e4667c.yaml");
+        let name = one("", "Pod", "", &"n".repeat(200));
+        assert_eq!(&name[name.len() - 24..], "__z14be2654a9e4667c.yaml");
     }
 
     #[test]
     fn only_core_secrets_count_as_secret() {
-        assert!(is_secret(&one("", "Secret", Some("op"), "a")));
-        assert!(!is_secret(&one("g.io", "Secret", Some("op"), "a")));
-        assert!(!is_secret(&one("", "ConfigMap", Some("op"), "secret-a")));
+        assert!(is_secret(&one("", "Secret", "op", "a")));
+        assert!(!is_secret(&one("g.io", "Secret", "op", "a")));
+        assert!(!is_secret(&one("", "ConfigMap", "op", "secret-a")));
     }
 }

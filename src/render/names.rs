@@ -83,9 +83,7 @@ mod tests {
         assert_eq!(base36(&[1, 0]), "74");
         assert_eq!(
             base36(&[255; 28]),
-            "1bl8zyg2tqbsmcw1d0u8kn2e3wq3lkbqrtzvnn5jf8r3"
-                .to_owned()
-                .as_str()
+            "38ezlg4fculxm7v4vtncnylxb9t1i71i2549cajjsg73"
         );
     }
 }
