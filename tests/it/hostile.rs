@@ -300,7 +300,12 @@ fn object_names_that_are_paths_or_steer_a_terminal() {
 fn a_file_that_another_user_may_not_read() {
     let (folder, bundle) = bundle();
     let copy = folder.path().join("kubectl-olm");
-    fs::copy(program().get_program(), &copy).expect("a copy of the program");
+    // By another process: while this one has a program open for writing, no other of its threads can start it.
+    let copied = Command::new("cp")
+        .arg(program().get_program())
+        .arg(&copy)
+        .status();
+    assert!(copied.expect("cp starts").success());
     for open in [folder.path(), &bundle, &copy] {
         fs::set_permissions(open, fs::Permissions::from_mode(0o755)).expect("permissions");
     }

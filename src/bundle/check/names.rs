@@ -25,12 +25,18 @@ pub fn label_error(name: &str) -> Option<String> {
 }
 
 /// Why `name` cannot stand in the path of a request (`IsValidPathSegmentName`); RBAC asks for no more than that.
+#[must_use]
 pub fn path_segment_error(name: &str) -> Option<String> {
-    let bad = |character: char| matches!(character, '/' | '%') || character.is_control();
+    let bad = |character: char| {
+        let turns = matches!(character, '\u{200e}' | '\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}');
+        turns || matches!(character, '/' | '%') || character.is_control()
+    };
     let reason = match name {
-        "" => "it must not be empty",
+        "" => "it is empty, and `generateName` would give another object each time",
         "." | ".." => "it may not be `.` or `..`",
-        _ if name.contains(bad) => "it may not contain `/`, `%` or control characters",
+        _ if name.contains(bad) => {
+            "it may not contain `/`, `%`, control characters or such as turn the direction of text"
+        }
         _ => return None,
     };
     Some(reason.to_owned())

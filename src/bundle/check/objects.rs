@@ -50,24 +50,28 @@ pub(super) fn api_versions_are_given(bundle: &Bundle, _: &Facts, problems: &mut 
     }
 }
 
-/// The API server's own rules for `metadata.name`.
+/// A name that is a path, steers a terminal or is missing is refused; one that only breaks the API server's rule for
+/// its kind is told, as OLM renders it.
 pub(super) fn names_are_valid(bundle: &Bundle, _: &Facts, problems: &mut Vec<Problem>) {
     let csv = [&bundle.csv.manifest];
     for object in bundle.others.iter().chain(&bundle.crds).chain(csv) {
         let name = object.name();
-        let reason = match (object.group(), object.kind()) {
-            _ if name.is_empty() => Some(
-                "it is empty, and `generateName` would give another object each time".to_owned(),
-            ),
-            ("rbac.authorization.k8s.io", _) => names::path_segment_error(name),
+        let broken = match (object.group(), object.kind()) {
+            ("rbac.authorization.k8s.io", _) => None,
             ("", "Service") => names::label_error(name),
             _ => names::subdomain_error(name),
         };
-        if let Some(reason) = reason {
-            let message = format!("metadata.name {name:?} is invalid: {reason}");
-            problems.push(about(object, Problem::error("object-name", message)));
-        }
+        let problem = match (names::path_segment_error(name), broken) {
+            (Some(reason), _) => Problem::error("object-name", invalid(name, &reason)),
+            (None, Some(reason)) => Problem::warning("object-name", invalid(name, &reason)),
+            (None, None) => continue,
+        };
+        problems.push(about(object, problem));
     }
+}
+
+fn invalid(name: &str, reason: &str) -> String {
+    format!("metadata.name {name:?} is invalid: {reason}")
 }
 
 /// What no API server stores. OLM finds out half-way through an install.
