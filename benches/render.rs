@@ -7,7 +7,9 @@
 #![allow(
     clippy::disallowed_methods,
     clippy::disallowed_types,
-    reason = "I/O edge"
+    clippy::expect_used,
+    clippy::print_stdout,
+    reason = "a benchmark reads, prints, and stops where it cannot go on"
 )]
 
 use std::{
@@ -52,9 +54,36 @@ impl Cost {
 }
 
 fn main() {
+    let (folder, bundles) = bundles();
+    println!(
+        "{} bundles below {}, {ROUNDS} rounds, the fastest counts",
+        bundles.len(),
+        folder.display()
+    );
+    // First, while this process is small: a child counts what its parent held when it was made.
+    whole_process(&bundles);
+    let costs: Vec<_> = bundles
+        .iter()
+        .map(|(path, watched)| fastest(path, watched))
+        .collect();
+    tell_totals(&costs);
+    println!(
+        "peak memory of this process: {} MiB",
+        peak(UsageWho::RUSAGE_SELF)
+    );
+    let (mut limit, mut bytes) = (Duration::ZERO, 0);
+    for (path, _) in &bundles {
+        let (time, read) = events(path);
+        (limit, bytes) = (limit + time, bytes + read);
+    }
+    tell_steps(&costs, limit, bytes);
+}
+
+/// The bundles to render, with the namespaces that they watch.
+fn bundles() -> (PathBuf, Vec<(PathBuf, Vec<String>)>) {
     let root = Path::new(env!("CARGO_MANIFEST_DIR"));
-    let corpus =
-        std::env::var_os("OLM_CORPUS").map_or_else(|| root.join("../shared/corpus"), PathBuf::from);
+    let named = std::env::var_os("OLM_CORPUS").map(PathBuf::from);
+    let corpus = named.unwrap_or_else(|| root.join("../shared/corpus"));
     let folder = if corpus.exists() {
         corpus.join("bundles")
     } else {
@@ -66,18 +95,10 @@ fn main() {
     } else {
         bundles.into_iter().map(|path| (path, vec![])).collect()
     };
-    println!(
-        "{} bundles below {}, {ROUNDS} rounds, the fastest counts",
-        bundles.len(),
-        folder.display()
-    );
+    (folder, bundles)
+}
 
-    // First, while this process is small: a child counts what its parent held when it was made.
-    whole_process(&bundles);
-    let costs: Vec<_> = bundles
-        .iter()
-        .map(|(path, watched)| fastest(path, watched))
-        .collect();
+fn tell_totals(costs: &[Cost]) {
     let mut totals: Vec<_> = costs.iter().map(Cost::total).collect();
     totals.sort();
     let count = u32::try_from(totals.len()).expect("a count");
@@ -90,44 +111,35 @@ fn main() {
         at(90),
         at(100)
     );
-    println!(
-        "peak memory of this process: {} MiB",
-        peak(UsageWho::RUSAGE_SELF)
-    );
-    let (mut events, mut bytes) = (Duration::ZERO, 0);
-    for (path, _) in &bundles {
-        let (time, read) = self::events(path);
-        (events, bytes) = (events + time, bytes + read);
-    }
+}
+
+/// Where the time goes, and how it compares with the limit: libyaml's events of all the bytes.
+fn tell_steps(costs: &[Cost], limit: Duration, bytes: usize) {
+    let count = u32::try_from(costs.len()).expect("a count");
+    let sum: Duration = costs.iter().map(Cost::total).sum();
+    let of_step = |step: usize| -> Duration { costs.iter().map(|cost| cost.steps[step]).sum() };
     let written: usize = costs.iter().map(|cost| cost.bytes_out).sum();
     println!(
         "bytes a bundle: mean {} kB in, {} kB out",
-        bytes / totals.len() / 1000,
-        written / totals.len() / 1000
+        bytes / costs.len() / 1000,
+        written / costs.len() / 1000
     );
     for (step, name) in STEPS.iter().enumerate() {
-        let time: Duration = costs.iter().map(|cost| cost.steps[step]).sum();
-        println!(
-            "  {name:15} {:3.0} %  {}",
-            100.0 * time.as_secs_f64() / sum.as_secs_f64(),
-            milliseconds(time / count)
-        );
+        let time = of_step(step);
+        let share = 100.0 * time.as_secs_f64() / sum.as_secs_f64();
+        println!("  {name:15} {share:3.0} %  {}", milliseconds(time / count));
     }
     let rate = |bytes: usize, time: Duration| bytes as f64 / 1e6 / time.as_secs_f64();
-    let (read, print) = (
-        costs.iter().map(|cost| cost.steps[0]).sum(),
-        costs.iter().map(|cost| cost.steps[3]).sum(),
-    );
     println!(
         "reading runs at {:.0} MB/s, printing at {:.0} MB/s",
-        rate(bytes, read),
-        rate(written, print)
+        rate(bytes, of_step(0)),
+        rate(written, of_step(3))
     );
     println!(
         "limit: libyaml's events alone {} a bundle, {:.0} MB/s; the whole render takes {:.2} of that",
-        milliseconds(events / count),
-        rate(bytes, events),
-        sum.as_secs_f64() / events.as_secs_f64(),
+        milliseconds(limit / count),
+        rate(bytes, limit),
+        sum.as_secs_f64() / limit.as_secs_f64(),
     );
 }
 
