@@ -8,10 +8,13 @@
 pub struct Limits {
     /// Nesting of one YAML or JSON document.
     pub depth: usize,
-    /// Scalars, lists and maps of one document; an alias counts as often as it is used.
+    /// Scalars, lists and maps of one document. What an alias stands for counts as often as it is used, and long text
+    /// counts for more than one, so that a short document cannot become a large one.
     pub document_nodes: usize,
     /// Documents of one file, and items of the lists in them.
     pub file_objects: usize,
+    /// Deployments of one bundle: each takes a copy of all annotations.
+    pub deployments: usize,
     /// Bytes of one file.
     pub file_bytes: u64,
     /// Files of one bundle.
@@ -26,6 +29,7 @@ impl Limits {
         depth: 128,
         document_nodes: 1_000_000,
         file_objects: 10_000,
+        deployments: 100,
         file_bytes: 64 << 20,
         bundle_files: 10_000,
         bundle_bytes: 256 << 20,
@@ -36,6 +40,7 @@ impl Limits {
         depth: 10_000,
         document_nodes: usize::MAX,
         file_objects: usize::MAX,
+        deployments: usize::MAX,
         file_bytes: u64::MAX,
         bundle_files: usize::MAX,
         bundle_bytes: u64::MAX,

@@ -8,14 +8,17 @@
 use serde_json::{Map, Value, json};
 
 use crate::{
-    manifest::{Manifest, list_at, map_at},
+    manifest::{Manifest, findings::Path, list_at, map_at},
     problem::Problem,
 };
 
 const GROUP: &str = "apiextensions.k8s.io";
 const PRESERVE: &str = "x-kubernetes-preserve-unknown-fields";
 const INT_OR_STRING: &str = "x-kubernetes-int-or-string";
-const JUNCTORS: [&str; 3] = ["allOf", "anyOf", "oneOf"];
+/// As many reasons against a conversion are collected.
+const MOST_OBSTACLES: usize = 100;
+/// As many versions take a copy of what is said once for all.
+const MOST_VERSIONS: usize = 100;
 
 /// Fields of a v1beta1 `spec` that v1 has per version, and their place there.
 const PER_VERSION: [(&str, &str); 3] = [
@@ -78,6 +81,11 @@ fn spec_to_v1(spec: &mut Map<String, Value>) -> Vec<String> {
         };
         versions.push(json!({"name": name, "served": true, "storage": true}));
     }
+    if versions.len() > MOST_VERSIONS {
+        return vec![format!(
+            "spec.versions holds more than {MOST_VERSIONS} versions"
+        )];
+    }
     spread_over_versions(spec);
     conversion_to_v1(spec);
     spec.entry("scope").or_insert_with(|| "Namespaced".into());
@@ -96,30 +104,15 @@ fn spec_to_v1(spec: &mut Map<String, Value>) -> Vec<String> {
             .to_owned();
         let schema = map_at(map_at(version, "schema"), "openAPIV3Schema");
         schema.entry("type").or_insert_with(|| "object".into());
-        let path = format!("spec.versions[{name}].schema.openAPIV3Schema");
-        Structural {
+        let mut structural = Structural {
             preserve,
+            place: format!("spec.versions[{name}].schema.openAPIV3Schema"),
             obstacles: &mut obstacles,
-        }
-        .node(schema, &path);
-        restrict_metadata(schema);
+        };
+        structural.node(schema, &Path::Root);
+        structural.metadata(schema);
     }
     obstacles
-}
-
-/// Of an object's own `metadata`, v1 lets a schema restrict nothing but the name; the server knows the rest itself.
-fn restrict_metadata(schema: &mut Map<String, Value>) {
-    let fields = schema.get_mut("properties").and_then(Value::as_object_mut);
-    if let Some(Value::Object(metadata)) = fields.and_then(|fields| fields.get_mut("metadata")) {
-        let names = metadata.remove("properties");
-        *metadata = Map::from_iter([("type".to_owned(), "object".into())]);
-        if let Some(Value::Object(mut names)) = names {
-            names.retain(|name, _| name == "name" || name == "generateName");
-            if !names.is_empty() {
-                metadata.insert("properties".to_owned(), names.into());
-            }
-        }
-    }
 }
 
 /// What v1beta1 says once for all versions goes to each that does not say it itself.
@@ -169,11 +162,13 @@ fn list_in<'a>(map: &'a mut Map<String, Value>, field: &str) -> &'a mut [Value] 
 /// Makes a schema structural. Where v1beta1 keeps unknown fields, every level that names fields has to say so.
 struct Structural<'a> {
     preserve: bool,
+    /// The place of the schema in the definition.
+    place: String,
     obstacles: &'a mut Vec<String>,
 }
 
 impl Structural<'_> {
-    fn node(&mut self, schema: &mut Map<String, Value>, path: &str) {
+    fn node(&mut self, schema: &mut Map<String, Value>, at: &Path<'_>) {
         if is_int_or_string(schema) {
             // `oneOf` and `anyOf` mean the same for types that exclude each other; v1 knows the second, in this order.
             schema.remove("oneOf");
@@ -182,51 +177,94 @@ impl Structural<'_> {
             schema.insert(INT_OR_STRING.to_owned(), true.into());
         }
         let int_or_string = schema.get(INT_OR_STRING) == Some(&Value::Bool(true));
-        let is_object = schema.get("type").is_some_and(|r#type| r#type == "object");
-        if !int_or_string && (!schema.contains_key("type") || self.preserve && is_object) {
-            schema.insert(PRESERVE.to_owned(), true.into());
-        }
+        let is = |wanted: &str| schema.get("type").is_some_and(|r#type| r#type == wanted);
+        let (is_object, is_array) = (is("object"), is("array"));
         if !int_or_string {
-            self.junctors(schema, path);
+            if !schema.contains_key("type") || self.preserve && is_object {
+                schema.insert(PRESERVE.to_owned(), true.into());
+            }
+            self.junctors(schema, at);
         }
-        if schema.get("type").is_some_and(|r#type| r#type == "array") {
+        if is_array {
             // Without a word on the items, they may be anything.
             schema.entry("items").or_insert_with(|| json!({}));
         }
         if let Some(fields) = schema.get_mut("properties").and_then(Value::as_object_mut) {
+            let properties = Path::Key(at, "properties");
             for (name, field) in fields.iter_mut() {
-                self.child(field, &format!("{path}.properties.{name}"));
+                self.child(field, &Path::Key(&properties, name));
             }
         }
         for under in ["items", "additionalProperties"] {
             if let Some(child) = schema.get_mut(under) {
-                self.child(child, &format!("{path}.{under}"));
+                self.child(child, &Path::Key(at, under));
             }
         }
     }
 
-    fn child(&mut self, schema: &mut Value, path: &str) {
+    /// Of an object's own `metadata`, v1 lets a schema restrict nothing but the name. What only says again what every
+    /// object has is left out; a restriction is in the way.
+    fn metadata(&mut self, schema: &mut Map<String, Value>) {
+        let fields = schema.get_mut("properties").and_then(Value::as_object_mut);
+        let Some(Value::Object(metadata)) = fields.and_then(|fields| fields.get_mut("metadata"))
+        else {
+            return;
+        };
+        let at = Path::Key(&Path::Root, "metadata");
+        for restriction in [
+            "required",
+            "minProperties",
+            "maxProperties",
+            "not",
+            "allOf",
+            "anyOf",
+            "oneOf",
+        ] {
+            if metadata.contains_key(restriction) {
+                let at = Path::Key(&at, restriction);
+                self.obstacle(
+                    &at,
+                    "restricts more than name and generateName; take it out",
+                );
+            }
+        }
+        let names = metadata.remove("properties");
+        *metadata = Map::from_iter([("type".to_owned(), "object".into())]);
+        if let Some(Value::Object(mut names)) = names {
+            names.retain(|name, _| name == "name" || name == "generateName");
+            if !names.is_empty() {
+                metadata.insert("properties".to_owned(), names.into());
+            }
+        }
+    }
+
+    fn child(&mut self, schema: &mut Value, at: &Path<'_>) {
         match schema {
-            Value::Object(schema) => self.node(schema, path),
-            Value::Array(_) => self.obstacles.push(format!(
-                "{path} is a list of schemas; v1 takes a single one"
-            )),
+            Value::Object(schema) => self.node(schema, at),
+            Value::Array(_) => self.obstacle(at, "is a list of schemas; v1 takes a single one"),
             _ => {}
         }
     }
 
     /// Inside `allOf`, `anyOf`, `oneOf` and `not`, v1 allows constraints only, on fields that are named outside.
-    fn junctors(&mut self, schema: &mut Map<String, Value>, path: &str) {
-        let outside = schema.clone();
-        for junctor in JUNCTORS {
-            for (at, branch) in list_in(schema, junctor).iter_mut().enumerate() {
-                if let Some(branch) = branch.as_object_mut() {
-                    self.branch(branch, &outside, &format!("{path}.{junctor}[{at}]"));
+    fn junctors(&mut self, schema: &mut Map<String, Value>, at: &Path<'_>) {
+        for junctor in ["allOf", "anyOf", "not", "oneOf"] {
+            let Some(mut branches) = schema.remove(junctor) else {
+                continue;
+            };
+            let at = Path::Key(at, junctor);
+            match &mut branches {
+                Value::Array(branches) => {
+                    for (index, branch) in branches.iter_mut().enumerate() {
+                        if let Some(branch) = branch.as_object_mut() {
+                            self.branch(branch, schema, &Path::Index(&at, index));
+                        }
+                    }
                 }
+                Value::Object(branch) => self.branch(branch, schema, &at),
+                _ => {}
             }
-        }
-        if let Some(branch) = schema.get_mut("not").and_then(Value::as_object_mut) {
-            self.branch(branch, &outside, &format!("{path}.not"));
+            schema.insert(junctor.to_owned(), branches);
         }
     }
 
@@ -234,40 +272,36 @@ impl Structural<'_> {
         &mut self,
         branch: &mut Map<String, Value>,
         outside: &Map<String, Value>,
-        path: &str,
+        at: &Path<'_>,
     ) {
         branch.remove("description");
-        if branch
-            .get("type")
-            .is_some_and(|inner| outside.get("type") == Some(inner))
-        {
+        let inner = branch.get("type");
+        if inner.is_some() && inner == outside.get("type") {
             branch.remove("type");
         }
         for forbidden in ["type", "default", "additionalProperties", "nullable"] {
             if branch.contains_key(forbidden) {
-                self.obstacles.push(format!(
-                    "{path}.{forbidden} is not allowed there; move it out"
-                ));
+                let at = Path::Key(at, forbidden);
+                self.obstacle(&at, "is not allowed there; move it out");
             }
         }
-        let empty = Map::new();
-        let named = outside
-            .get("properties")
-            .and_then(Value::as_object)
-            .unwrap_or(&empty);
+        let named = outside.get("properties");
+        let properties = Path::Key(at, "properties");
         let fields = branch.get_mut("properties").and_then(Value::as_object_mut);
         for (name, field) in fields.into_iter().flatten() {
-            let path = format!("{path}.properties.{name}");
-            match (
-                field.as_object_mut(),
-                named.get(name).and_then(Value::as_object),
-            ) {
-                (Some(field), Some(outside)) => self.branch(field, outside, &path),
-                (_, None) => self.obstacles.push(format!(
-                    "{path} is not named outside; add it to `properties`"
-                )),
+            let at = Path::Key(&properties, name);
+            let outside = named.and_then(|named| named.get(name)?.as_object());
+            match (field.as_object_mut(), outside) {
+                (Some(field), Some(outside)) => self.branch(field, outside, &at),
+                (_, None) => self.obstacle(&at, "is not named outside; add it to `properties`"),
                 (None, _) => {}
             }
+        }
+    }
+
+    fn obstacle(&mut self, at: &Path<'_>, reason: &str) {
+        if self.obstacles.len() < MOST_OBSTACLES {
+            self.obstacles.push(format!("{}.{at} {reason}", self.place));
         }
     }
 }

@@ -63,6 +63,9 @@ pub const KINDS: &[(&str, bool)] = &[
 /// The only version that a ClusterServiceVersion has ever had.
 const CSV_API_VERSION: &str = "operators.coreos.com/v1alpha1";
 
+/// No name that Kubernetes takes is longer; every problem of an object repeats its name.
+const LONGEST_NAME: usize = 253;
+
 /// Beyond so many problems nobody reads on, and a hostile bundle would only use up memory.
 const MOST_PROBLEMS: usize = 10_000;
 
@@ -203,6 +206,9 @@ impl Objects {
         }
         let path: Arc<str> = path.into();
         for document in documents {
+            if problems.len() > MOST_PROBLEMS {
+                return;
+            }
             let origin = Origin::File {
                 path: Arc::clone(&path),
                 line: document.line,
@@ -215,6 +221,7 @@ impl Objects {
                     "the list has more items than the limit of {limit} (--no-limits lifts it)"
                 );
                 problems.push(Problem::error("yaml", message).at(&origin));
+                self.is_incomplete = true;
                 continue;
             }
             for object in flatten(document.value) {
@@ -233,6 +240,14 @@ impl Objects {
                 return;
             }
         };
+        let identity = [manifest.api_version(), manifest.kind(), manifest.name()];
+        if identity.iter().any(|text| text.len() > LONGEST_NAME) {
+            let message =
+                format!("apiVersion, kind and name may have {LONGEST_NAME} characters each");
+            problems.push(Problem::error("object-name", message).at(&manifest.origin));
+            self.is_incomplete = true;
+            return;
+        }
         match manifest.kind() {
             "ClusterServiceVersion" => self.csvs.push(manifest),
             "CustomResourceDefinition" => {
@@ -392,6 +407,13 @@ fn finish_csv(
         Err(problem) => problems.push(problem),
     }
     match ClusterServiceVersion::parse(manifest) {
+        Ok(csv) if csv.deployments.len() > limits.deployments => {
+            let limit = limits.deployments;
+            let message =
+                format!("more deployments than the limit of {limit} (--no-limits lifts it)");
+            problems.push(Problem::error("size", message).at(&origin).on(&key));
+            None
+        }
         Ok(csv) => Some(csv),
         Err(reason) => {
             problems.push(Problem::error("type", reason).at(&origin).on(key));

@@ -78,9 +78,12 @@ impl Findings {
 
 /// Where in a value one is: the way back to its root.
 #[derive(Clone, Copy)]
-pub(super) enum Path<'a> {
+pub(crate) enum Path<'a> {
+    /// The value itself.
     Root,
+    /// A field of a map.
     Key(&'a Path<'a>, &'a str),
+    /// An item of a list.
     Index(&'a Path<'a>, usize),
 }
 

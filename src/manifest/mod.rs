@@ -2,7 +2,7 @@
 
 pub mod conform;
 pub mod file_name;
-mod findings;
+pub(crate) mod findings;
 pub mod go_json;
 mod go_scalars;
 pub mod go_types;
@@ -90,6 +90,12 @@ impl Manifest {
     /// The object's fields, to be changed.
     pub fn object_mut(&mut self) -> &mut Map<String, Value> {
         &mut self.object
+    }
+
+    /// The object's fields, for good.
+    #[must_use]
+    pub fn into_object(self) -> Map<String, Value> {
+        self.object
     }
 
     /// The object as a JSON value.

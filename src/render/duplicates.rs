@@ -45,59 +45,60 @@ fn unite(first: &mut Manifest, second: Manifest, problems: &mut Vec<Problem>) {
     if CHECKED.contains(&key.kind.as_str()) {
         return;
     }
+    let is_warning = !(is_generated(first) && is_generated(&second));
     let places = format!("{} and {}", first.origin, second.origin);
-    let both_generated = is_generated(first) && is_generated(&second);
-    let united = if first.object() == second.object() {
-        Some(first.object().clone())
-    } else {
-        united(&key, first, &second)
-    };
-    let Some(united) = united else {
+    if first.object() != second.object() && !can_unite(&key, first, &second) {
         let message = format!(
             "stands twice and differs: {places}; a cluster holds one, so take one of them out"
         );
         problems.push(Problem::error(RULE, message).on(key));
         return;
-    };
-    if !both_generated {
+    }
+    if is_warning {
         let message = format!("stands twice: {places}; merged");
         problems.push(Problem::warning(RULE, message).on(key));
     }
-    *first.object_mut() = united;
     if is_generated(first) {
-        first.origin = second.origin;
+        first.origin = second.origin.clone();
     }
+    unite_maps(first.object_mut(), second.into_object());
 }
 
 fn is_generated(manifest: &Manifest) -> bool {
     matches!(manifest.origin, Origin::Generated(_))
 }
 
-/// The fields of both objects of a kind that bears it, or `None` when they contradict each other.
-fn united(key: &ObjectKey, one: &Manifest, other: &Manifest) -> Option<Map<String, Value>> {
+/// Whether the operator cannot tell the two apart: nothing in one contradicts the other, and what decides is equal.
+fn can_unite(key: &ObjectKey, one: &Manifest, other: &Manifest) -> bool {
     // What these say has to be the same; the rest only has to agree where both say something.
     let decisive: &[&str] = match (key.group.as_str(), key.kind.as_str()) {
         ("", "ServiceAccount") => &[],
         (RBAC, "Role" | "ClusterRole") => &["rules", "aggregationRule"],
         (RBAC, "RoleBinding" | "ClusterRoleBinding") => &["roleRef", "subjects"],
-        _ => return None,
+        _ => return false,
     };
     let same = |field: &&str| one.object().get(*field) == other.object().get(*field);
-    decisive
-        .iter()
-        .all(same)
-        .then(|| union(one.object(), other.object()))?
+    decisive.iter().all(same) && agree(one.object(), other.object())
 }
 
-fn union(one: &Map<String, Value>, other: &Map<String, Value>) -> Option<Map<String, Value>> {
-    let mut all = one.clone();
+fn agree(one: &Map<String, Value>, other: &Map<String, Value>) -> bool {
+    other
+        .iter()
+        .all(|(field, value)| match (one.get(field), value) {
+            (Some(Value::Object(one)), Value::Object(other)) => agree(one, other),
+            (Some(one), other) => one == other,
+            (None, _) => true,
+        })
+}
+
+fn unite_maps(one: &mut Map<String, Value>, other: Map<String, Value>) {
     for (field, value) in other {
-        let merged = match (all.get(field), value) {
-            (Some(Value::Object(one)), Value::Object(other)) => union(one, other)?.into(),
-            (Some(one), other) if one != other => return None,
-            _ => value.clone(),
-        };
-        all.insert(field.clone(), merged);
+        match (one.get_mut(&field), value) {
+            (Some(Value::Object(one)), Value::Object(other)) => unite_maps(one, other),
+            (Some(_), _) => {}
+            (None, value) => {
+                one.insert(field, value);
+            }
+        }
     }
-    Some(all)
 }

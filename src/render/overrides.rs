@@ -114,12 +114,10 @@ impl Overrides {
         for container in containers(pod_spec) {
             merge(container, "env", self.list("env"), replace_by_name);
             merge(container, "envFrom", self.list("envFrom"), add_unless_there);
-            merge(
-                container,
-                "volumeMounts",
-                self.list("volumeMounts"),
-                replace_mount,
-            );
+            let mounts = self.list("volumeMounts");
+            for mount in mounts {
+                replace_mount(list_at(container, "volumeMounts"), mount, mounts);
+            }
             if let Some(resources) = self.fields.get("resources") {
                 set_or_remove(container, "resources", resources);
             }
@@ -255,13 +253,16 @@ fn add_unless_there(list: &mut Vec<Value>, item: &Value) {
     }
 }
 
-/// A path takes one mount, so the same path is replaced; else the only mount of the same volume is.
-fn replace_mount(list: &mut Vec<Value>, item: &Value) {
+/// A path takes one mount, so the same path is replaced; else the mount of the same volume is, if on both sides there
+/// is only one.
+fn replace_mount(list: &mut Vec<Value>, item: &Value, added: &[Value]) {
+    let same_name = |mount: &&Value| name(mount) == name(item);
     let path = item.get("mountPath");
     let same_path = list.iter().position(|old| old.get("mountPath") == path);
-    let mut same_name = (0..list.len()).filter(|at| name(&list[*at]) == name(item));
-    let only = same_name.next().filter(|_| same_name.next().is_none());
-    match same_path.or(only) {
+    let is_only = |mounts: &[Value]| mounts.iter().filter(same_name).count() == 1;
+    let only = (is_only(list) && is_only(added))
+        .then(|| list.iter().position(|old| name(old) == name(item)));
+    match same_path.or(only.flatten()) {
         Some(at) => list[at] = item.clone(),
         None => list.push(item.clone()),
     }

@@ -1,15 +1,20 @@
 //! Checks of the CustomResourceDefinitions that a bundle brings and owns.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
-use super::{Facts, repeated};
+use super::Facts;
 use crate::{bundle::Bundle, manifest::Manifest, problem::Problem};
 
 /// `CheckCRDResourceUniqueness`.
 pub(super) fn names_are_unique(bundle: &Bundle, _: &Facts, problems: &mut Vec<Problem>) {
-    for name in repeated(bundle.crds.iter().map(Manifest::name)) {
-        let crds = bundle.crds.iter().filter(|crd| crd.name() == name);
-        let places: Vec<_> = crds.map(|crd| crd.origin.to_string()).collect();
+    let mut places: BTreeMap<&str, Vec<String>> = BTreeMap::new();
+    for crd in &bundle.crds {
+        places
+            .entry(crd.name())
+            .or_default()
+            .push(crd.origin.to_string());
+    }
+    for (name, places) in places.into_iter().filter(|(_, places)| places.len() > 1) {
         let message = format!("stands more than once in the bundle: {}", places.join(", "));
         let object = format!("customresourcedefinition.apiextensions.k8s.io/{name}");
         problems.push(Problem::error("crd-unique", message).on(object));

@@ -101,11 +101,12 @@ pub(super) fn conversion_is_unique(bundle: &Bundle, _: &Facts, problems: &mut Ve
 
 /// `CheckConversionWebhooksReferenceOwnedCRDs`.
 pub(super) fn conversion_is_of_owned(bundle: &Bundle, _: &Facts, problems: &mut Vec<Problem>) {
+    let owned: BTreeSet<_> = bundle.csv.owned_crds.iter().collect();
     for webhook in bundle.csv.webhooks_of(WebhookType::Conversion) {
         let foreign = webhook
             .conversion_crds
             .iter()
-            .filter(|crd| !bundle.csv.owned_crds.contains(crd));
+            .filter(|crd| !owned.contains(crd));
         for crd in foreign {
             let message = format!(
                 "{} converts custom resource definition {crd:?}, which the bundle does not own",
@@ -186,15 +187,14 @@ pub(super) fn conversion_prunes_unknown_fields(
 ) {
     let webhooks = bundle.csv.webhooks_of(WebhookType::Conversion);
     let converted: BTreeSet<_> = webhooks
-        .flat_map(|webhook| &webhook.conversion_crds)
+        .flat_map(|webhook| webhook.conversion_crds.iter().map(String::as_str))
         .collect();
     for crd in &bundle.crds {
         let preserves = crd
             .object()
             .get("spec")
             .and_then(|spec| spec.get("preserveUnknownFields"));
-        if preserves == Some(&Value::Bool(true)) && converted.iter().any(|name| *name == crd.name())
-        {
+        if preserves == Some(&Value::Bool(true)) && converted.contains(crd.name()) {
             let message = "spec.preserveUnknownFields must be false, or the API server will not call the conversion webhook";
             problems.push(
                 Problem::error("conversion-pruning", message)

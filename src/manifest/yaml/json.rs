@@ -9,7 +9,7 @@ use memchr::memchr_iter;
 use serde::de::{DeserializeSeed, Deserializer, IgnoredAny, MapAccess, SeqAccess, Visitor};
 use serde_json::{Map, Value};
 
-use super::{DuplicateKey, REPORTED_DUPLICATES, ReadError, push_key, scalar};
+use super::{DuplicateKey, KEY_CHARACTERS, REPORTED_DUPLICATES, ReadError, push_key, scalar};
 use crate::limits::Limits;
 
 /// One value of a stream.
@@ -205,11 +205,11 @@ impl<'de> Visitor<'de> for Seed<'_, 'de> {
             self.0.count_node()?;
             let known = self.0.duplicate_keys.len();
             let value = entries.next_value_seed(Seed(&mut *self.0))?;
-            self.0.add_step(known, || Step::Key(key.clone()));
+            self.0.add_step(known, || Step::Key(beginning(&key)));
             let reports = self.0.duplicate_keys.len() < REPORTED_DUPLICATES;
             if reports && map.contains_key(&key) {
                 self.0.duplicate_keys.push(Duplicate {
-                    path: vec![Step::Key(key.clone())],
+                    path: vec![Step::Key(beginning(&key))],
                     at,
                 });
             }
@@ -218,6 +218,11 @@ impl<'de> Visitor<'de> for Seed<'_, 'de> {
         self.0.depth_left += 1;
         Ok(Value::Object(map))
     }
+}
+
+/// As much of a key as a path shows.
+fn beginning(key: &str) -> String {
+    key.chars().take(KEY_CHARACTERS).collect()
 }
 
 /// Reads a key, and where it stands in the text.

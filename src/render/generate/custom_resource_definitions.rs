@@ -1,20 +1,24 @@
 //! The bundle's CustomResourceDefinitions, with their conversion led to the operator (`BundleCRDGenerator`).
 
+use std::collections::BTreeMap;
+
 use serde_json::json;
 
 use super::Rendering;
 use crate::{bundle::cluster_service_version::WebhookType, manifest::map_at};
 
 pub(super) fn generate(rendering: &mut Rendering<'_>) {
-    for mut crd in std::mem::take(&mut rendering.crds) {
-        let mut webhooks = rendering.csv.webhooks_of(WebhookType::Conversion);
-        let converter = webhooks.find(|webhook| {
+    let webhooks = rendering.csv.webhooks_of(WebhookType::Conversion);
+    let converters: BTreeMap<_, _> = webhooks
+        .flat_map(|webhook| {
             webhook
                 .conversion_crds
                 .iter()
-                .any(|name| name == crd.name())
-        });
-        if let Some(webhook) = converter {
+                .map(move |name| (name.as_str(), webhook))
+        })
+        .collect();
+    for mut crd in std::mem::take(&mut rendering.crds) {
+        if let Some(webhook) = converters.get(crd.name()) {
             let certificate = rendering.certificate(&webhook.deployment_name);
             let conversion = json!({
                 "strategy": "Webhook",

@@ -43,8 +43,8 @@ pub(super) fn generate(rendering: &mut Rendering<'_>) {
                 .metadata_mut()
                 .insert("labels".to_owned(), json!(deployment.label));
         }
-        rendering.options.overrides.apply(&mut manifest);
         set_each_variable_once(&mut manifest, &mut rendering.problems);
+        rendering.options.overrides.apply(&mut manifest);
         rendering.manifests.push(manifest);
     }
 }

@@ -56,19 +56,12 @@ fn ports(rendering: &Rendering<'_>, deployment: &str) -> Vec<Value> {
             (port, port.into())
         });
     let key = |(port, target): (i64, Value)| {
-        (
-            port,
-            target.as_i64().unwrap_or_default(),
-            target.to_string(),
-        )
+        let name = target.as_str().map(str::to_owned);
+        (port, target.as_i64().unwrap_or_default(), name)
     };
     let all: BTreeSet<_> = by_webhook.chain(by_api).map(key).collect();
-    let entry = |(port, number, text): (i64, i64, String)| {
-        let target = if text.starts_with('"') {
-            json!(text.trim_matches('"'))
-        } else {
-            json!(number)
-        };
+    let entry = |(port, number, name): (i64, i64, Option<String>)| {
+        let target = name.map_or_else(|| number.into(), Value::from);
         json!({"name": port.to_string(), "port": port, "targetPort": target})
     };
     all.into_iter().map(entry).collect()

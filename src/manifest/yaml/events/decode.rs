@@ -124,10 +124,7 @@ impl Decoder<'_> {
     fn open(&mut self, index: usize, merge: bool) -> Result<Option<Value>, ReadError> {
         let node = self.resolve_alias(index);
         let line = self.nodes[index].line;
-        self.nodes_left = self
-            .nodes_left
-            .checked_sub(1)
-            .ok_or_else(|| ReadError::too_many_nodes(line, self.limits))?;
+        self.count(index, node)?;
         let building = match &self.nodes[node].content {
             Content::Scalar(scalar) => {
                 return scalar_value(scalar)
@@ -147,6 +144,20 @@ impl Decoder<'_> {
             building,
         });
         Ok(None)
+    }
+
+    /// Counts a node. Text that the document does not hold again and again may not fill the memory either: what
+    /// comes by an alias counts once for every hundred bytes.
+    fn count(&mut self, index: usize, node: usize) -> Result<(), ReadError> {
+        let cost = match &self.nodes[node].content {
+            Content::Scalar(scalar) => 1 + scalar.text.len() / 100,
+            _ => 1,
+        };
+        self.nodes_left = self
+            .nodes_left
+            .checked_sub(cost)
+            .ok_or_else(|| ReadError::too_many_nodes(self.nodes[index].line, self.limits))?;
+        Ok(())
     }
 
     /// An alias never means another alias, so one step is enough.
@@ -177,16 +188,14 @@ impl Decoder<'_> {
 
     fn take_key(&mut self, index: usize) -> Result<(), ReadError> {
         let line = self.nodes[index].line;
-        self.nodes_left = self
-            .nodes_left
-            .checked_sub(1)
-            .ok_or_else(|| ReadError::too_many_nodes(line, self.limits))?;
+        let node = self.resolve_alias(index);
+        self.count(index, node)?;
         if let Content::Scalar(scalar) = &self.nodes[index].content
             && is_merge(scalar)
         {
             return self.take_merge(line);
         }
-        let key = match &self.nodes[self.resolve_alias(index)].content {
+        let key = match &self.nodes[node].content {
             Content::Scalar(scalar) => {
                 scalar_key(scalar).map_err(|message| ReadError::invalid(line, message))?
             }
