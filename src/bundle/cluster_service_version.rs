@@ -276,6 +276,7 @@ impl ClusterServiceVersion {
 
 #[derive(Deserialize)]
 struct InstallMode {
+    #[serde(default)]
     r#type: String,
     #[serde(default)]
     supported: bool,

@@ -31,6 +31,8 @@ pub const FOLDERS: [&str; 2] = ["manifests", "metadata"];
 
 const MANIFESTS: &str = FOLDERS[0];
 
+const DEPENDENCIES: &str = "metadata/dependencies.yaml";
+
 /// The annotation by which a ClusterServiceVersion suggests its namespace.
 const SUGGESTED_NAMESPACE: &str = "operatorframework.io/suggested-namespace";
 
@@ -106,6 +108,12 @@ impl Bundle {
             let message = "the bundle has no folder `manifests`";
             problems.push(Problem::error("layout", message));
             return None;
+        }
+        if let Some(content) = files.take(DEPENDENCIES)
+            && let Err(error) = yaml::read(&content, limits)
+        {
+            let message = format!("OLM v0 cannot read it: {}", error.message());
+            problems.push(Problem::warning("dependencies", message).at(DEPENDENCIES));
         }
         let properties = files.take(properties::PATH);
         let mut objects = Objects::default();
@@ -214,8 +222,7 @@ impl Objects {
                 line: document.line,
             };
             warn_of_duplicate_keys(&document.duplicate_keys, &path, problems);
-            let items = document.value.get("items").and_then(Value::as_array);
-            if items.is_some_and(|items| items.len() > limits.file_objects) {
+            let Some(objects) = flatten(document.value, limits.file_objects) else {
                 let limit = limits.file_objects;
                 let message = format!(
                     "the list has more items than the limit of {limit} (--no-limits lifts it)"
@@ -223,8 +230,8 @@ impl Objects {
                 problems.push(Problem::error("yaml", message).at(&origin));
                 self.is_incomplete = true;
                 continue;
-            }
-            for object in flatten(document.value) {
+            };
+            for object in objects {
                 self.add(Manifest::checked(object, origin.clone()), problems);
             }
         }
@@ -284,28 +291,36 @@ impl Objects {
     }
 }
 
-/// A list becomes its items, which inherit what they lack from it; anything else stays alone.
-fn flatten(mut value: Value) -> Vec<Value> {
-    if !value.get("items").is_some_and(Value::is_array) {
-        return vec![value];
-    }
-    let inherited = |field: &str| value.get(field).and_then(Value::as_str).map(str::to_owned);
-    let kind = inherited("kind").map(|kind| kind.strip_suffix("List").unwrap_or(&kind).to_owned());
-    let inherited = [("apiVersion", inherited("apiVersion")), ("kind", kind)];
-    let mut items = match value.get_mut("items").map(Value::take) {
-        Some(Value::Array(items)) => items,
-        _ => vec![],
-    };
-    for item in items.iter_mut().filter_map(Value::as_object_mut) {
-        for (field, text) in &inherited {
-            if let Some(text) = text.as_ref().filter(|text| !text.is_empty())
-                && !item.contains_key(*field)
-            {
-                item.insert((*field).to_owned(), Value::String(text.clone()));
+/// A list becomes its items, and theirs if they are lists; anything else stays alone. Items that say nothing of
+/// themselves are of the kind that the list is of. `None` when there are more than `limit`.
+fn flatten(value: Value, limit: usize) -> Option<Vec<Value>> {
+    let (mut objects, mut pending) = (vec![], vec![value]);
+    while let Some(mut value) = pending.pop() {
+        let items = match value.get_mut("items") {
+            Some(Value::Array(items)) => std::mem::take(items),
+            _ => {
+                objects.push(value);
+                continue;
             }
+        };
+        if objects.len() + pending.len() + items.len() > limit {
+            return None;
+        }
+        let text = |field: &str| value.get(field).and_then(Value::as_str).unwrap_or_default();
+        let (version, kind) = (text("apiVersion"), text("kind"));
+        let kind = kind.strip_suffix("List").unwrap_or(kind);
+        for mut item in items.into_iter().rev() {
+            if let Some(item) = item.as_object_mut()
+                && !item.contains_key("apiVersion")
+                && !item.contains_key("kind")
+            {
+                item.insert("apiVersion".to_owned(), version.into());
+                item.insert("kind".to_owned(), kind.into());
+            }
+            pending.push(item);
         }
     }
-    items
+    Some(objects)
 }
 
 /// RBAC's v1beta1, gone since Kubernetes 1.22, differs from v1 in nothing but its name.

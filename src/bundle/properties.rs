@@ -38,13 +38,12 @@ pub(crate) fn merged(
     file: Option<&[u8]>,
     limits: &Limits,
 ) -> Result<Option<String>, Problem> {
-    let mut properties: Vec<Property> = match annotation {
-        None | Some("") => vec![],
-        Some(text) => serde_json::from_str(text).map_err(|error| {
-            let message = format!("annotation {ANNOTATION} is no JSON list of properties: {error}");
-            Problem::error(RULE, message)
-        })?,
-    };
+    let text = annotation.filter(|text| !text.is_empty()).unwrap_or("null");
+    let properties: Option<Vec<Property>> = serde_json::from_str(text).map_err(|error| {
+        let message = format!("annotation {ANNOTATION} is no JSON list of properties: {error}");
+        Problem::error(RULE, message)
+    })?;
+    let mut properties = properties.unwrap_or_default();
     let in_file = |message: &str| Problem::error(RULE, message).at(PATH);
     let documents = match file.map(|file| yaml::read(file, limits)) {
         None => return Ok(None),

@@ -68,9 +68,12 @@ pub(super) fn run(args: &CheckArgs) -> Result<(), Failure> {
             .count()
     };
     let (errors, warnings) = (count(Severity::Error), count(Severity::Warning));
+    let counted = |count, word| format!("{count} {word}{}", if count == 1 { "" } else { "s" });
     let summary = format!(
-        "{}: {errors} errors, {warnings} warnings",
-        args.source.display()
+        "{}: {}, {}",
+        args.source.display(),
+        counted(errors, "error"),
+        counted(warnings, "warning"),
     );
     if args.read.refuses(&problems) {
         return Err(Failure::new(Class::Refused, summary));

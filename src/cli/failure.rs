@@ -9,7 +9,7 @@ use super::{
 use crate::{problem::Problem, source::SourceError};
 
 /// Why a command did not do what it was asked for. The number of each is its exit code.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Class {
     /// The command line makes no sense; nothing was read or written.
     Usage = 2,
@@ -81,12 +81,17 @@ impl Failure {
         ExitCode::from(self.class as u8)
     }
 
-    /// The lines for standard error.
+    /// What kind of failure it is.
+    pub(super) fn class(&self) -> Class {
+        self.class
+    }
+
+    /// The lines for standard error, each behind the prefix.
     #[must_use]
-    pub(super) fn text(&self) -> String {
-        let mut text = problem_lines(&self.problems, "");
+    pub(super) fn text(&self, prefix: &str) -> String {
+        let mut text = problem_lines(&self.problems, prefix);
         let mut line = |words: std::fmt::Arguments<'_>| {
-            let _ = writeln!(text, "{}", printable(&words.to_string()));
+            let _ = writeln!(text, "{}", printable(&format!("{prefix}{words}")));
         };
         line(format_args!("error: {}", self.message));
         for cause in &self.causes {

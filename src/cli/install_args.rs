@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use clap::Args;
+use clap::{Args, builder::NonEmptyStringValueParser};
 use clap_complete::{ArgValueCandidates, CompletionCandidate};
 use semver::Version;
 
@@ -38,13 +38,18 @@ pub(super) struct ReadArgs {
 #[derive(Debug, Args)]
 pub(super) struct InstallArgs {
     /// Namespace to install into (default: the one that the bundle suggests)
-    #[arg(short, long)]
+    #[arg(short, long, value_parser = NonEmptyStringValueParser::new())]
     pub namespace: Option<String>,
     /// Put the Namespace object into the output
     #[arg(long)]
     pub create_namespace: bool,
     /// Namespace to watch; repeat or separate by commas for several (default: all, else the operator's own)
-    #[arg(long, value_name = "NAMESPACE", value_delimiter = ',')]
+    #[arg(
+        long,
+        value_name = "NAMESPACE",
+        value_delimiter = ',',
+        value_parser = NonEmptyStringValueParser::new()
+    )]
     pub watch_namespace: Vec<String>,
     /// Where webhooks get certificates from: cert-manager, service-ca, secret:NAME or none
     #[arg(long, value_name = "PROVIDER", default_value = "cert-manager", value_parser = parse_certificates, add = words(&["cert-manager", "service-ca", "secret:", "none"]))]
@@ -84,7 +89,10 @@ fn parse_certificates(text: &str) -> Result<Certificates, String> {
         "service-ca" => Ok(Certificates::ServiceCa),
         "none" => Ok(Certificates::None),
         _ => match text.strip_prefix("secret:") {
-            Some(name) if !name.is_empty() => Ok(Certificates::Secret(name.to_owned())),
+            Some(name) if !name.is_empty() => match bundle::check::names::subdomain_error(name) {
+                None => Ok(Certificates::Secret(name.to_owned())),
+                Some(reason) => Err(format!("no Secret can be called {name:?}: {reason}")),
+            },
             _ => Err("use cert-manager, service-ca, secret:NAME or none".to_owned()),
         },
     }
@@ -160,27 +168,32 @@ impl ReadArgs {
 
 impl InstallArgs {
     /// The overrides, and the namespace to watch that may stand with them.
-    ///
-    /// # Errors
-    /// When the file cannot be read, or is refused.
-    pub(super) fn overrides(&self) -> Result<(Overrides, Option<String>), Failure> {
+    fn overrides(
+        &self,
+        problems: &mut Vec<Problem>,
+    ) -> Result<(Overrides, Option<String>), Failure> {
         let Some(path) = &self.config else {
             return Ok((Overrides::default(), None));
         };
         let text = source::read_file(path, &self.read.limits())?;
         let place = path.display().to_string();
-        let parsed = Overrides::parse(&text, &place, &self.read.limits());
-        parsed.map_err(|problems| {
-            Failure::refused(problems, format!("{place} is refused as configuration"))
+        let parsed = Overrides::parse(&text, &place, &self.read.limits(), problems);
+        parsed.ok_or_else(|| {
+            let message = format!("{place} is refused as configuration");
+            Failure::refused(std::mem::take(problems), message)
         })
     }
 
-    /// How the bundle is to be rendered.
+    /// How the bundle is to be rendered. What is only to be told is added to `problems`.
     ///
     /// # Errors
-    /// When a flag is missing that this bundle needs, or a file that a flag names cannot be read.
-    pub(super) fn options(&self, bundle: &Bundle) -> Result<RenderOptions, Failure> {
-        let (overrides, watched) = self.overrides()?;
+    /// When a flag is missing that this bundle needs, or a file that a flag names cannot be used.
+    pub(super) fn options(
+        &self,
+        bundle: &Bundle,
+        problems: &mut Vec<Problem>,
+    ) -> Result<RenderOptions, Failure> {
+        let (overrides, watched) = self.overrides(problems)?;
         let namespace = self
             .namespace
             .as_deref()
@@ -198,7 +211,6 @@ impl InstallArgs {
         for name in [namespace]
             .into_iter()
             .chain(watched.iter().map(String::as_str))
-            .filter(|name| !name.is_empty())
         {
             if let Some(reason) = bundle::check::names::label_error(name) {
                 let message = format!("{name:?} cannot be the name of a namespace: {reason}");
@@ -218,14 +230,11 @@ impl InstallArgs {
         Ok(match (&self.certs, &self.ca_file) {
             (Certificates::Secret(name), Some(path)) => {
                 let ca = source::read_file(path, &self.read.limits())?;
-                if !ca
-                    .windows(27)
-                    .any(|window| window == b"-----BEGIN CERTIFICATE-----")
-                {
-                    let message = format!("{} holds no certificate in PEM form", path.display());
-                    return Err(Failure::new(Class::Refused, message));
-                }
-                Box::new(Supplied::new(name.clone(), &ca))
+                let ca = certificates_of(&ca).map_err(|reason| {
+                    let message = format!("{} cannot be the CA: {reason}", path.display());
+                    Failure::new(Class::Refused, message)
+                })?;
+                Box::new(Supplied::new(name.clone(), ca.as_bytes()))
             }
             (Certificates::Secret(_), None) => {
                 let message = "--certs secret:NAME needs --ca-file, the CA that clients of the webhooks trust";
@@ -242,4 +251,23 @@ impl InstallArgs {
             (Certificates::None, None) => Box::new(NoCertificates),
         })
     }
+}
+
+/// The certificates of a PEM file, and nothing else of it: what is rendered goes into Git and to every reader of the
+/// cluster.
+fn certificates_of(text: &[u8]) -> Result<String, String> {
+    let blocks = pem::parse_many(text).map_err(|error| format!("it is not PEM: {error}"))?;
+    if blocks
+        .iter()
+        .any(|block| block.tag().ends_with("PRIVATE KEY"))
+    {
+        return Err("it holds a private key, which must not get into the output".to_owned());
+    }
+    let is_certificate = |block: &pem::Pem| block.tag() == "CERTIFICATE";
+    let certificates: Vec<_> = blocks.into_iter().filter(is_certificate).collect();
+    if certificates.is_empty() {
+        return Err("it holds no certificate".to_owned());
+    }
+    let config = pem::EncodeConfig::new().set_line_ending(pem::LineEnding::LF);
+    Ok(pem::encode_many_config(&certificates, config))
 }

@@ -22,12 +22,7 @@ pub use self::run::run;
 
 /// Does on your machine what the Operator Lifecycle Manager does inside a cluster
 #[derive(Debug, Parser)]
-#[command(
-    name = "kubectl-olm",
-    bin_name = "kubectl olm",
-    version,
-    disable_help_subcommand = true
-)]
+#[command(name = "kubectl-olm", bin_name = "kubectl olm", version)]
 struct Cli {
     #[command(subcommand)]
     command: Option<Command>,

@@ -73,7 +73,7 @@ pub(super) fn print(manifests: Vec<Manifest>, format: &Format) -> Result<(), Fai
 /// Prints text on standard output.
 ///
 /// # Errors
-/// As [`print`].
+/// As [`print()`].
 pub(super) fn print_text(text: &str) -> Result<(), Failure> {
     let mut out = io::stdout().lock();
     finish(out.write_all(text.as_bytes()).and_then(|()| out.flush()))
@@ -118,7 +118,8 @@ pub(super) fn files(
     let names = file_name::file_names(&keys);
     let kustomization = with_kustomization.then(|| kustomization::kustomization(&names));
     let texts = manifests.into_iter().map(|manifest| {
-        let mut text = String::new();
+        // So that the files can be joined into one stream.
+        let mut text = "---\n".to_owned();
         yaml::write(&manifest.into_value(), &mut text);
         text
     });
@@ -129,7 +130,8 @@ pub(super) fn files(
 
 /// Tells the user what is not data; what standard error cannot take is lost.
 pub(super) fn tell(text: &str) {
-    let _ = writeln!(io::stderr().lock(), "{}", text.trim_end_matches('\n'));
+    let lines: Vec<_> = text.lines().map(printable).collect();
+    let _ = writeln!(io::stderr().lock(), "{}", lines.join("\n"));
 }
 
 /// Tells the user of problems.

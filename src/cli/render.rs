@@ -58,6 +58,9 @@ pub(super) fn run(args: &RenderArgs) -> Result<(), Failure> {
         return render_each(each, args);
     }
     let source = args.source.as_deref().unwrap_or(Path::new("."));
+    if let Format::Folder(folder) | Format::Kustomize(folder) = &args.output {
+        stay_outside(folder, source)?;
+    }
     let (manifests, problems) = render_one(source, args)?;
     output::tell_problems(&problems, "");
     match &args.output {
@@ -76,26 +79,49 @@ fn render_one(source: &Path, args: &RenderArgs) -> Result<(Vec<Manifest>, Vec<Pr
     let mut manifests = vec![];
     let read = &args.install.read;
     if let Some(bundle) = read.bundle(source, &mut problems)? {
-        match args.install.options(&bundle) {
-            Ok(options) => match render::render(bundle, &options) {
-                Ok(rendered) => {
-                    problems.extend(rendered.problems);
-                    manifests = rendered.manifests;
+        let mut of_flags = vec![];
+        match args.install.options(&bundle, &mut of_flags) {
+            Ok(options) => {
+                problems.extend(of_flags);
+                match render::render(bundle, &options) {
+                    Ok(rendered) => {
+                        problems.extend(rendered.problems);
+                        manifests = rendered.manifests;
+                    }
+                    Err(found) => problems.extend(found),
                 }
-                Err(found) => problems.extend(found),
-            },
+            }
             // What is wrong with the bundle comes before what is wrong with the flags.
             Err(failure) if !read.refuses(&problems) => return Err(failure),
             Err(_) => {}
         }
     }
     if read.refuses(&problems) {
-        let message = format!("{} was not rendered", source.display());
+        let by_errors = problems.iter().any(Problem::is_error);
+        let why = if by_errors {
+            ""
+        } else {
+            ", as --strict takes warnings as errors"
+        };
+        let message = format!("{} was not rendered{why}", source.display());
         return Err(Failure::refused(problems, message));
     }
     Ok((manifests, problems))
 }
 
+/// Refuses a folder for output that is part of the bundle itself.
+fn stay_outside(path: &Path, source: &Path) -> Result<(), Failure> {
+    if !source::is_inside(path, source, &bundle::FOLDERS) {
+        return Ok(());
+    }
+    let message = format!(
+        "{} is part of the bundle, which would no longer be one",
+        path.display()
+    );
+    Err(Failure::new(Class::Usage, message).with_hint("write to another folder"))
+}
+
+/// Writes the files of a bundle's objects; tells what was done.
 fn write_folder(
     path: &Path,
     manifests: Vec<Manifest>,
@@ -131,34 +157,44 @@ fn render_each(root: &Path, args: &RenderArgs) -> Result<(), Failure> {
     let (done, all) = (AtomicUsize::new(0), bundles.len());
     let shows_progress = output::is_terminal();
     let render = |source: &PathBuf| {
-        let relative = source.strip_prefix(root).unwrap_or(source);
-        let rendered = render_one(source, args).and_then(|(manifests, problems)| {
-            output::tell_problems(&problems, &format!("{}: ", relative.display()));
-            write_folder(&target.join(relative), manifests, with_kustomization)
-        });
-        let done = done.fetch_add(1, Ordering::Relaxed) + 1;
+        let folder = target.join(source.strip_prefix(root).unwrap_or(source));
+        let outside = stay_outside(&folder, source);
+        let rendered =
+            outside
+                .and_then(|()| render_one(source, args))
+                .and_then(|(manifests, problems)| {
+                    write_folder(&folder, manifests, with_kustomization).map(|_| problems)
+                });
         if shows_progress {
-            output::show_progress(done, all);
+            output::show_progress(done.fetch_add(1, Ordering::Relaxed) + 1, all);
         }
         rendered
-            .map_err(|failure| output::tell(&failure.text()))
-            .is_ok()
     };
     let pool = rayon::ThreadPoolBuilder::new()
         .stack_size(STACK_BYTES)
         .build();
     let pool = pool.map_err(|error| Failure::of(Class::Bug, &error))?;
-    let written = pool.install(|| {
-        bundles
-            .par_iter()
-            .map(render)
-            .filter(|written| *written)
-            .count()
-    });
-    let summary = format!("{written} of {all} bundles written to {}", target.display());
-    if written == all {
-        output::tell(&summary);
-        return Ok(());
+    let rendered: Vec<_> = pool.install(|| bundles.par_iter().map(render).collect());
+    let (mut written, mut worst) = (0, None);
+    for (source, rendered) in bundles.iter().zip(rendered) {
+        let prefix = format!("{}: ", source.display());
+        match rendered {
+            Ok(problems) => {
+                output::tell_problems(&problems, &prefix);
+                written += 1;
+            }
+            Err(failure) => {
+                output::tell(&failure.text(&prefix));
+                worst = worst.max(Some(failure.class()));
+            }
+        }
     }
-    Err(Failure::new(Class::Refused, summary))
+    let summary = format!("{written} of {all} bundles written to {}", target.display());
+    match worst {
+        Some(class) => Err(Failure::new(class, summary)),
+        None => {
+            output::tell(&summary);
+            Ok(())
+        }
+    }
 }

@@ -33,7 +33,7 @@ pub fn run() -> ExitCode {
         Ok(Err(_)) => bug(),
         Err(error) => Failure::of(Class::Bug, &error),
     };
-    output::tell(&failure.text());
+    output::tell(&failure.text(""));
     failure.exit_code()
 }
 

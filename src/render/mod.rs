@@ -20,6 +20,18 @@ use crate::{
     problem::Problem,
 };
 
+/// What belongs to an object in a cluster: taken from one, a manifest would be refused by the next.
+const LIVE_ONLY: [&str; 8] = [
+    "creationTimestamp",
+    "deletionTimestamp",
+    "generation",
+    "managedFields",
+    "ownerReferences",
+    "resourceVersion",
+    "selfLink",
+    "uid",
+];
+
 /// The objects of an install, in the order in which they can be created, and what there is to say about them.
 #[derive(Debug)]
 pub struct Rendered {
@@ -56,10 +68,16 @@ pub fn render(bundle: Bundle, options: &RenderOptions) -> Result<Rendered, Vec<P
         generate(&mut rendering);
     }
     let Rendering {
-        manifests,
+        mut manifests,
         mut problems,
         ..
     } = rendering;
+    for manifest in &mut manifests {
+        let metadata = manifest.metadata_mut();
+        LIVE_ONLY
+            .iter()
+            .for_each(|field| drop(metadata.remove(*field)));
+    }
     let mut manifests = duplicates::merge(manifests, &mut problems);
     if problems.iter().any(Problem::is_error) {
         return Err(problems);

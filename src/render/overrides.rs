@@ -9,6 +9,8 @@
 //! - `selector` is honoured (both ignore it);
 //! - an unknown field is refused on every level (both drop it below the first).
 
+use std::collections::BTreeSet;
+
 use serde_json::{Map, Value};
 
 use super::containers::{containers, name, pod_spec, template};
@@ -20,6 +22,9 @@ use crate::{
 
 const RULE: &str = "config";
 
+/// The fields of a ClusterExtension's inline configuration.
+const INLINE: [&str; 2] = ["watchNamespace", "deploymentConfig"];
+
 /// The overrides; each field is as it was given.
 #[derive(Debug, Default)]
 pub struct Overrides {
@@ -30,49 +35,79 @@ impl Overrides {
     /// Reads a file that holds either the fields themselves (`Subscription.spec.config`) or the inline configuration
     /// of a ClusterExtension (`watchNamespace` and `deploymentConfig`), whose namespace to watch comes with it.
     ///
-    /// # Errors
-    /// Everything that is wrong with it; `place` names the file.
+    /// Adds everything that is wrong with it to `problems`; `place` names the file.
     pub fn parse(
         text: &[u8],
         place: &str,
         limits: &Limits,
-    ) -> Result<(Self, Option<String>), Vec<Problem>> {
-        let refuse = |message: String| vec![Problem::error(RULE, message).at(place)];
-        let documents = yaml::read(text, limits).map_err(|error| refuse(error.to_string()))?;
-        let mut documents = documents.into_iter().map(|document| document.value);
-        let mut fields = match (documents.next(), documents.next()) {
-            (None, _) => Map::new(),
-            (Some(Value::Object(fields)), None) => fields,
-            (Some(_), None) => return Err(refuse("is not a map of fields".to_owned())),
-            (_, Some(_)) => return Err(refuse("holds several documents; it takes one".to_owned())),
-        };
-        let is_inline =
-            fields.contains_key("watchNamespace") || fields.contains_key("deploymentConfig");
-        if !is_inline {
-            return Self::checked(fields, "", place).map(|overrides| (overrides, None));
-        }
-        let watched = match fields.remove("watchNamespace") {
-            None | Some(Value::Null) => None,
-            Some(Value::String(namespace)) => Some(namespace),
-            Some(other) => {
-                return Err(refuse(format!(
-                    "watchNamespace: expected a text, found {other}"
-                )));
+        problems: &mut Vec<Problem>,
+    ) -> Option<(Self, Option<String>)> {
+        let mut refuse = |message: String| problems.push(Problem::error(RULE, message).at(place));
+        let mut documents = match yaml::read(text, limits) {
+            Ok(documents) => documents.into_iter(),
+            Err(error) => {
+                refuse(error.to_string());
+                return None;
             }
         };
-        let inner = match fields.remove("deploymentConfig") {
-            None | Some(Value::Null) => Map::new(),
-            Some(Value::Object(inner)) => inner,
-            Some(_) => return Err(refuse("deploymentConfig is not a map of fields".to_owned())),
-        };
-        if !fields.is_empty() {
-            let unknown = fields.keys().map(|field| unknown_field(field, place));
-            return Err(unknown.collect());
+        let (document, more) = (documents.next(), documents.next());
+        if more.is_some() {
+            refuse("holds several documents; it takes one".to_owned());
+            return None;
         }
-        Self::checked(inner, "deploymentConfig.", place).map(|overrides| (overrides, watched))
+        let (value, duplicate_keys) = match document {
+            Some(document) => (document.value, document.duplicate_keys),
+            None => (Value::Object(Map::new()), vec![]),
+        };
+        let Value::Object(mut fields) = value else {
+            refuse("is not a map of fields".to_owned());
+            return None;
+        };
+        for duplicate in duplicate_keys {
+            let message = format!("`{}` stands twice; the last one counts", duplicate.key);
+            problems.push(Problem::warning(RULE, message).at(place));
+        }
+        if !INLINE.iter().any(|field| fields.contains_key(*field)) {
+            let overrides = Self::checked(fields, "", place, problems)?;
+            return Some((overrides, None));
+        }
+        let watched = fields
+            .remove("watchNamespace")
+            .filter(|value| !value.is_null());
+        let inner = fields.remove("deploymentConfig").unwrap_or_default();
+        for field in fields.keys() {
+            let message = format!(
+                "unknown field `{field}`; beside {} it belongs into `deploymentConfig`",
+                INLINE.join(" and "),
+            );
+            problems.push(Problem::error(RULE, message).at(place));
+        }
+        let inner = match inner {
+            Value::Null => Map::new(),
+            Value::Object(inner) => inner,
+            other => Map::from_iter([("deploymentConfig".to_owned(), other)]),
+        };
+        let overrides = Self::checked(inner, "deploymentConfig.", place, problems)?;
+        match watched {
+            None => Some((overrides, None)),
+            Some(Value::String(namespace)) if !namespace.is_empty() => {
+                Some((overrides, Some(namespace)))
+            }
+            Some(other) => {
+                let message =
+                    format!("watchNamespace: expected the name of a namespace, found {other}");
+                problems.push(Problem::error(RULE, message).at(place));
+                None
+            }
+        }
     }
 
-    fn checked(fields: Map<String, Value>, path: &str, place: &str) -> Result<Self, Vec<Problem>> {
+    fn checked(
+        fields: Map<String, Value>,
+        path: &str,
+        place: &str,
+        problems: &mut Vec<Problem>,
+    ) -> Option<Self> {
         // Go drops an empty block, but here `affinity: {}` and `resources: {}` are orders to remove.
         let given = fields.clone();
         let mut value = Value::Object(fields);
@@ -80,24 +115,30 @@ impl Overrides {
         let wrong = findings
             .errors
             .iter()
-            .map(|finding| Problem::error(RULE, format!("{path}{finding}")).at(place));
+            .map(|finding| format!("{path}{finding}"));
         let unknown = findings
             .dropped
             .iter()
-            .map(|field| unknown_field(&format!("{path}{field}"), place));
-        let problems: Vec<_> = wrong.chain(unknown).collect();
-        if !problems.is_empty() {
-            return Err(problems);
-        }
+            .map(|field| unknown_field(&format!("{path}{field}")));
         let mut fields = match value {
             Value::Object(fields) => fields,
             _ => Map::new(),
         };
+        let errors: Vec<_> = wrong.chain(unknown).chain(unnamed(&fields, path)).collect();
+        let is_good = errors.is_empty();
+        problems.extend(
+            errors
+                .into_iter()
+                .map(|message| Problem::error(RULE, message).at(place)),
+        );
+        problems.extend(
+            named_twice(&fields, path).map(|message| Problem::warning(RULE, message).at(place)),
+        );
         for (name, value) in given.into_iter().filter(|(_, value)| !value.is_null()) {
             let part = fields.entry(name).or_insert_with(|| value.clone());
             keep_empty_parts(part, value);
         }
-        Ok(Self { fields })
+        is_good.then_some(Self { fields })
     }
 
     /// Changes a Deployment, unless the selector leaves it out.
@@ -168,20 +209,57 @@ impl Overrides {
     }
 }
 
-fn unknown_field(field: &str, place: &str) -> Problem {
+fn unknown_field(field: &str) -> String {
     let known = go_types::SUBSCRIPTION_CONFIG
         .fields
         .iter()
         .map(|field| field.name);
-    let message = if field.contains(['.', '[']) {
-        format!("unknown field `{field}`; Kubernetes would leave it out without a word")
-    } else {
-        format!(
+    match field.trim_start_matches("deploymentConfig.") {
+        inner if inner.contains(['.', '[']) => {
+            format!("unknown field `{field}`; Kubernetes would leave it out without a word")
+        }
+        _ => format!(
             "unknown field `{field}`; there are {}",
             known.collect::<Vec<_>>().join(", ")
-        )
-    };
-    Problem::error(RULE, message).at(place)
+        ),
+    }
+}
+
+/// What the API server would refuse: items without what tells them apart.
+fn unnamed<'a>(fields: &'a Map<String, Value>, path: &'a str) -> impl Iterator<Item = String> + 'a {
+    let required = [
+        ("env", "name"),
+        ("volumes", "name"),
+        ("volumeMounts", "name"),
+        ("volumeMounts", "mountPath"),
+    ];
+    required.into_iter().flat_map(move |(list, field)| {
+        let items = fields
+            .get(list)
+            .and_then(Value::as_array)
+            .into_iter()
+            .flatten();
+        let lacking = items
+            .enumerate()
+            .filter(move |(_, item)| item.get(field).is_none());
+        lacking.map(move |(at, _)| format!("{path}{list}[{at}].{field} is missing"))
+    })
+}
+
+fn named_twice<'a>(
+    fields: &'a Map<String, Value>,
+    path: &'a str,
+) -> impl Iterator<Item = String> + 'a {
+    ["env", "volumes"].into_iter().flat_map(move |list| {
+        let items = fields
+            .get(list)
+            .and_then(Value::as_array)
+            .into_iter()
+            .flatten();
+        let mut seen = BTreeSet::new();
+        let again = items.map(name).filter(move |name| !seen.insert(*name));
+        again.map(move |name| format!("{path}{list} holds {name:?} twice; the last one counts"))
+    })
 }
 
 /// Puts back the empty maps that Go's encoder would leave out, one level deep: that is where they mean "remove".

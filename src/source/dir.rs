@@ -2,7 +2,7 @@
 
 use std::{
     fs::{self, File},
-    io::Read,
+    io::{self, ErrorKind, Read},
     path::{Path, PathBuf},
 };
 
@@ -38,8 +38,11 @@ pub(super) fn read(
     };
     for folder in folders {
         let path = root.join(folder);
-        if fs::symlink_metadata(&path).is_ok() {
-            reader.folder(&path)?;
+        match fs::metadata(&path) {
+            Ok(metadata) if metadata.is_dir() => reader.folder(&path)?,
+            Ok(_) => return Err(SourceError::NotAFolder(path)),
+            Err(source) if source.kind() == ErrorKind::NotFound => {}
+            Err(source) => return Err(SourceError::Read { path, source }),
         }
     }
     Ok(reader.tree)
@@ -88,7 +91,7 @@ pub fn folders_with(root: &Path, name: &str) -> Result<Vec<PathBuf>, SourceError
     while let Some(entry) = walk.next() {
         let entry = entry.map_err(|error| SourceError::Read {
             path: error.path().unwrap_or(root).to_owned(),
-            source: error.into(),
+            source: cause(error),
         })?;
         if entry.file_type().is_dir() && entry.path().join(name).is_dir() {
             found.push(entry.into_path());
@@ -119,14 +122,14 @@ impl Reader<'_> {
         {
             let entry = entry.map_err(|error| {
                 let path = error.path().unwrap_or(path).to_owned();
-                failed(&path, error.into())
+                failed(&path, cause(error))
             })?;
             let path = entry.path();
             if entry.path_is_symlink() {
                 self.stay_inside(path)?;
             }
             let metadata = fs::metadata(path).map_err(|source| failed(path, source))?;
-            let name = self.name(path);
+            let name = self.name(path)?;
             let added = if metadata.is_dir() {
                 self.tree.insert_folder(name)
             } else {
@@ -173,12 +176,17 @@ impl Reader<'_> {
         Ok(content)
     }
 
-    /// The path relative to the root, `/` between the parts; what is no Unicode shows as replacement characters.
-    fn name(&self, path: &Path) -> String {
+    /// The path relative to the root, `/` between the parts.
+    fn name(&self, path: &Path) -> Result<String, SourceError> {
         let relative = path.strip_prefix(self.root).unwrap_or(path);
-        let parts = relative
-            .components()
-            .map(|part| part.as_os_str().to_string_lossy());
-        parts.collect::<Vec<_>>().join("/")
+        let parts: Option<Vec<_>> = relative.iter().map(|part| part.to_str()).collect();
+        let parts = parts.ok_or_else(|| SourceError::NotUnicode(path.to_owned()))?;
+        Ok(parts.join("/"))
     }
+}
+
+/// What the system says, without the path that the message has already.
+fn cause(error: walkdir::Error) -> io::Error {
+    let circle = || io::Error::other("its links lead in a circle");
+    error.into_io_error().unwrap_or_else(circle)
 }

@@ -29,11 +29,11 @@ pub enum SourceError {
         /// Why it was not.
         source: io::Error,
     },
-    /// A bundle is a folder.
-    #[error("{} is a file, and a bundle is a folder with `manifests` and `metadata`", .0.display())]
+    /// A bundle is a folder with folders in it.
+    #[error("{} is a file; a bundle is a folder with the folders `manifests` and `metadata`", .0.display())]
     NotAFolder(PathBuf),
     /// Sockets, pipes and devices are no content.
-    #[error("{} is neither a file nor a folder", .0.display())]
+    #[error("{} is not a plain file", .0.display())]
     NotAFile(PathBuf),
     /// A link may not lead out of the source.
     #[error("{} is a link that leads out of {}", .link.display(), .root.display())]
@@ -51,6 +51,9 @@ pub enum SourceError {
         /// What is wrong with the name.
         source: BadPath,
     },
+    /// A name in no known encoding.
+    #[error("the name of {} is not Unicode", .0.display())]
+    NotUnicode(PathBuf),
     /// A limit is reached.
     #[error("{} is over the limit of {limit} {what}", .path.display())]
     Limit {
@@ -96,6 +99,18 @@ pub fn read(source: &Path, folders: &[&str], limits: &Limits) -> Result<FileTree
         return Err(SourceError::NotOnDisk(text.to_owned()));
     }
     dir::read(source, folders, limits)
+}
+
+/// Whether `path` is one of these folders of a source, or below one.
+#[must_use]
+pub fn is_inside(path: &Path, source: &Path, folders: &[&str]) -> bool {
+    // A folder that is yet to be made is where its parent is.
+    let real = |path: &Path| path.ancestors().find_map(|path| path.canonicalize().ok());
+    let path = real(path);
+    let mut folders = folders
+        .iter()
+        .filter_map(|folder| source.join(folder).canonicalize().ok());
+    path.is_some_and(|path| folders.any(|folder| path.starts_with(folder)))
 }
 
 /// Reads one file that the user named.

@@ -48,7 +48,11 @@ fn modules_use_only_what_the_table_allows() {
             ));
             continue;
         };
-        for used in modules_named_in(&fs::read_to_string(&file).expect("a source file")) {
+        let text = fs::read_to_string(&file).expect("a source file");
+        for used in modules_named_in(&text)
+            .into_iter()
+            .chain(modules_above(&file, &text))
+        {
             if used != module && !allowed.contains(&used.as_str()) {
                 problems.push(format!(
                     "{}: `{module}` may not use `{used}`",
@@ -143,10 +147,23 @@ fn modules_named_in(text: &str) -> BTreeSet<String> {
             None => names.extend([identifier(after)]),
         }
     }
-    // `super` leads out of a module only from its top file, and there only to another one of the table; files further
-    // down may have siblings of the same name.
     names.retain(|name| !name.is_empty());
     names
+}
+
+/// The `x` of every chain of `super::` that climbs to the root of the crate.
+fn modules_above(file: &Path, text: &str) -> Vec<String> {
+    let relative = file.strip_prefix(root().join("src")).expect("below src");
+    let is_folder = relative.file_name().is_some_and(|name| name == "mod.rs");
+    let depth = relative.components().count() - usize::from(is_folder);
+    let chain = "super::".repeat(depth);
+    let starts = text
+        .match_indices(&chain)
+        .filter(|(at, _)| !text[..*at].ends_with("super::"));
+    starts
+        .map(|(at, _)| identifier(&text[at + chain.len()..]))
+        .filter(|name| MAY_USE.iter().any(|(module, _)| module == name))
+        .collect()
 }
 
 /// The leading name of each part of `a::b, c::{d, e}}`, up to the brace that closes the group.

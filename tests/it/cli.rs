@@ -105,6 +105,14 @@ fn a_command_line_that_makes_no_sense_exits_2() {
         &["render", BUNDLE, "--kube-version", "new"],
         &["render", BUNDLE, "-n", "Not_A_Namespace"],
         &["render", "testdata/bundles/minimal"],
+        &["render", BUNDLE, "-n", ""],
+        &["render", BUNDLE, "--watch-namespace", ""],
+        &[
+            "render",
+            BUNDLE,
+            "-o",
+            "dir:testdata/bundles/queue-operator/manifests/out",
+        ],
         &["render", "--each", "testdata/bundles", "-n", "ops"],
     ] {
         let refused = run(arguments);
@@ -261,7 +269,7 @@ fn each_bundle_below_a_folder_gets_a_folder() {
         "-o",
         &format!("dir:{}", folder.path().join("more").display()),
     ]);
-    assert_eq!(refused.code, 3, "{}", refused.stderr);
+    assert_eq!(refused.code, 2, "{}", refused.stderr);
     assert!(
         refused.stderr.contains("1 of 2 bundles written")
             && refused.stderr.contains("name one with -n"),
@@ -275,4 +283,33 @@ fn each_bundle_below_a_folder_gets_a_folder() {
             .count(),
         2
     );
+}
+
+/// What is rendered goes into Git; a key may not.
+#[test]
+fn only_certificates_are_taken_from_the_ca_file() {
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    let file = folder.path().join("ca.pem");
+    let block =
+        |tag: &str| format!("-----BEGIN {tag}-----\nbm90IGEgcmVhbCBvbmU=\n-----END {tag}-----\n");
+    let render = |text: String| {
+        fs::write(&file, text).expect("a file");
+        let file = file.to_str().expect("Unicode");
+        run(["render", BUNDLE, "--certs", "secret:tls", "--ca-file", file])
+    };
+    assert_eq!(render(block("CERTIFICATE")).code, 0);
+    for text in [
+        block("CERTIFICATE") + &block("EC PRIVATE KEY"),
+        block("PUBLIC KEY"),
+        "-----BEGIN CERTIFICATE-----\n!!!\n-----END CERTIFICATE-----\n".to_owned(),
+        String::new(),
+    ] {
+        let refused = render(text);
+        assert_eq!(
+            (refused.code, refused.stdout.as_str()),
+            (3, ""),
+            "{}",
+            refused.stderr
+        );
+    }
 }

@@ -6,6 +6,7 @@
 use std::{
     collections::BTreeMap,
     fs,
+    io::Write,
     path::{Path, PathBuf},
     process::Command,
 };
@@ -118,14 +119,17 @@ fn real_bundles_render_as_olm_renders_them() {
                 .map(|line| format!("{}: {line}", result.bundle)),
         );
     }
-    println!(
+    tell(&format!(
         "{equal} of {} bundles are equal to OLM's rendering",
         cases.len()
-    );
+    ));
     for (rule, bundles) in by_rule {
-        println!("{bundles} differ because {rule}");
+        tell(&format!("{bundles} differ because {rule}"));
     }
-    println!("{} differences are unexplained", unexplained.len());
+    tell(&format!(
+        "{} differences are unexplained",
+        unexplained.len()
+    ));
     assert!(
         unexplained.is_empty(),
         "the first unexplained: {}",
@@ -218,9 +222,14 @@ pub(crate) fn corpus() -> Option<PathBuf> {
         "OLM_CORPUS is {}, which is no corpus",
         corpus.display()
     );
-    println!(
+    tell(&format!(
         "there is no corpus in {}, so nothing was compared; name one by OLM_CORPUS",
         corpus.display()
-    );
+    ));
     None
+}
+
+/// Says something also where the test harness keeps what a test prints.
+fn tell(text: &str) {
+    let _ = writeln!(std::io::stderr(), "{text}");
 }

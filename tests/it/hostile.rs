@@ -89,7 +89,7 @@ fn a_file_instead_of_a_folder() {
         Path::new("Cargo.toml"),
         &[
             "Cargo.toml is a file",
-            "a folder with `manifests` and `metadata`",
+            "a folder with the folders `manifests` and `metadata`",
         ],
     );
 }
@@ -218,6 +218,49 @@ fn problems_without_end() {
     );
 }
 
+/// Each of these is small, and was expensive once.
+#[test]
+fn small_bundles_that_ask_for_much() {
+    let crd = |name: &str, spec: &str| {
+        format!(
+            "---\napiVersion: apiextensions.k8s.io/v1beta1\nkind: CustomResourceDefinition\nmetadata: {{name: {name}}}\nspec: {spec}\n"
+        )
+    };
+    let aliases = format!(
+        "a: &a {}\nb: [{}]\n",
+        "x".repeat(1 << 20),
+        "*a,".repeat(5_000)
+    );
+    let name = format!(
+        "kind: ConfigMap\nmetadata: {{name: {}}}\n",
+        "n".repeat(2 << 20)
+    );
+    let fields: String = (0..20_000)
+        .map(|at| format!("f{at}: {{items: [{{}}]}},"))
+        .collect();
+    let long_key = format!(
+        "? {}\n: {{properties: {{{fields}}}}}\n",
+        "k".repeat(1 << 20)
+    );
+    let schema = format!(
+        "\n  version: v1\n  validation:\n    openAPIV3Schema:\n      properties:\n        {}",
+        long_key.replace('\n', "\n        ")
+    );
+    let twice: String = (0..9_000)
+        .map(|at| crd(&format!("c{}", at / 2), "{version: v1}"))
+        .collect();
+    let keys = format!(
+        "{{\"{}\": {{{}}}}}",
+        "k".repeat(20 << 20),
+        "\"a\":1,".repeat(200) + "\"a\":1"
+    );
+    for text in [aliases, name, crd("c", &schema), twice, keys] {
+        let (_folder, bundle) = bundle();
+        fs::write(bundle.join("manifests/object.yaml"), text).expect("a file");
+        refused(&bundle, &["error"]);
+    }
+}
+
 #[test]
 fn nodes_without_end() {
     for text in [
@@ -266,10 +309,7 @@ fn a_pipe_does_not_hang() {
         .status()
         .expect("mkfifo starts");
     assert!(made.success());
-    refused(
-        &bundle,
-        &["manifests/pipe.yaml", "neither a file nor a folder"],
-    );
+    refused(&bundle, &["manifests/pipe.yaml", "is not a plain file"]);
 }
 
 #[test]

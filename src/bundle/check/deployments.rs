@@ -6,7 +6,10 @@ use serde_json::{Map, Value};
 
 use super::{Facts, names, repeated};
 use crate::{
-    bundle::{Bundle, cluster_service_version::StrategyDeployment},
+    bundle::{
+        Bundle,
+        cluster_service_version::{Permission, StrategyDeployment},
+    },
     problem::Problem,
 };
 
@@ -34,6 +37,26 @@ pub(super) fn exist(bundle: &Bundle, _: &Facts, problems: &mut Vec<Problem>) {
     if bundle.csv.deployments.is_empty() {
         let message = "the install strategy has no deployment, so nothing will run";
         problems.push(bundle.in_csv(Problem::warning("no-deployment", message)));
+    }
+}
+
+/// ServiceAccounts are made for the names that permissions and deployments give.
+pub(super) fn service_accounts_are_valid(bundle: &Bundle, _: &Facts, problems: &mut Vec<Problem>) {
+    let csv = &bundle.csv;
+    let permissions = csv.permissions.iter().chain(&csv.cluster_permissions);
+    let by_permission = permissions.map(Permission::service_account);
+    let by_deployment = csv
+        .deployments
+        .iter()
+        .map(StrategyDeployment::service_account);
+    let names: BTreeSet<_> = by_permission.chain(by_deployment).collect();
+    for name in names {
+        let message = |reason: &str| format!("service account name {name:?} is invalid: {reason}");
+        if let Some(reason) = names::path_segment_error(name) {
+            problems.push(bundle.in_csv(Problem::error("service-account", message(&reason))));
+        } else if let Some(reason) = names::subdomain_error(name) {
+            problems.push(bundle.in_csv(Problem::warning("service-account", message(&reason))));
+        }
     }
 }
 

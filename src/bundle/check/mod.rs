@@ -43,6 +43,7 @@ const CHECKS: &[Check] = &[
     webhooks::api_services_are_served,
     deployments::ports_are_unique,
     deployments::exist,
+    deployments::service_accounts_are_valid,
     deployments::operator_conditions_are_not_needed,
     objects::api_versions_are_given,
     objects::names_are_valid,

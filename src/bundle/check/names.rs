@@ -42,6 +42,14 @@ pub fn path_segment_error(name: &str) -> Option<String> {
     Some(reason.to_owned())
 }
 
+/// Why `name` is no DNS label of RFC 1035 (`IsDNS1035Label`), as Services want it; `None` when it is one.
+#[must_use]
+pub fn service_error(name: &str) -> Option<String> {
+    let begins = name.starts_with(|first: char| first.is_ascii_lowercase());
+    let reason = "it must start with a letter";
+    label_error(name).or_else(|| (!begins).then(|| reason.to_owned()))
+}
+
 fn is_label(text: &str) -> bool {
     let alphanumeric = |byte: &u8| byte.is_ascii_lowercase() || byte.is_ascii_digit();
     let bytes = text.as_bytes();

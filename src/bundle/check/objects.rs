@@ -58,10 +58,15 @@ pub(super) fn names_are_valid(bundle: &Bundle, _: &Facts, problems: &mut Vec<Pro
         let name = object.name();
         let broken = match (object.group(), object.kind()) {
             ("rbac.authorization.k8s.io", _) => None,
-            ("", "Service") => names::label_error(name),
+            ("", "Service") => names::service_error(name),
             _ => names::subdomain_error(name),
         };
+        let not_text = object.metadata("name").filter(|name| !name.is_string());
         let problem = match (names::path_segment_error(name), broken) {
+            (Some(_), _) if let Some(found) = not_text => {
+                let message = format!("metadata.name: expected a text, found {found}; quote it");
+                Problem::error("object-name", message)
+            }
             (Some(reason), _) => Problem::error("object-name", invalid(name, &reason)),
             (None, Some(reason)) => Problem::warning("object-name", invalid(name, &reason)),
             (None, None) => continue,
