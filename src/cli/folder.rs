@@ -4,12 +4,12 @@
 //! changes and removed when they are no longer rendered; a file in our way that is not listed stops the run, and all
 //! others are left alone.
 //!
-//! All new content is on disk, in a staging folder beside the old files, before the first old file is touched. From
+//! All new content is written, in a staging folder beside the old files, before the first old file is touched. From
 //! then on there are only renames, each of which is undone if a later one fails. A run that is killed leaves whole
 //! files, some old and some new, and a list of both, so that the next run finishes the work and clears up.
 //!
-//! The folder itself may be a link, since the user chose it; it is resolved once, at the start. Below it nothing but
-//! plain files is read or replaced. Folders are never entered: all names are names directly in it.
+//! The folder itself may be a link, since the user chose it; it is resolved once, at the start, and errors name the
+//! place it leads to. Below it nothing but plain files is read or replaced. Folders are never entered: all names are names directly in it.
 //!
 //! What this does not do: guard against someone who renames the folder's parents while it runs, or keep the signal that
 //! comes with a file size limit (`SIGXFSZ`) from ending the run. A program that ignores it gets an error here instead.
@@ -27,7 +27,7 @@ use std::path::{Path, PathBuf};
 
 use self::list::{LIST_FILE, List};
 use self::opened::OpenedFolder;
-use self::staging::{Failure, STAGING_FOLDER, Staging};
+use self::staging::{STAGING_FOLDER, Staging, remove_leftovers};
 
 /// What a run did to the files it was given and to those of earlier runs.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -49,7 +49,7 @@ pub(super) enum FolderError {
         .folder.display(), .names.join(", ")
     )]
     Foreign {
-        /// The folder as the user gave it.
+        /// The folder.
         folder: PathBuf,
         /// All such files, sorted, by name in the folder.
         names: Vec<String>,
@@ -57,7 +57,7 @@ pub(super) enum FolderError {
     /// The list of our files does not hold what we write into it. An input that is refused.
     #[error("{} is not usable: {reason}; the folder is as it was", .folder.join(LIST_FILE).display())]
     List {
-        /// The folder as the user gave it.
+        /// The folder.
         folder: PathBuf,
         /// What is wrong, and in which line.
         reason: String,
@@ -81,8 +81,6 @@ pub(super) enum FolderError {
         doing: &'static str,
         /// The file or folder it was tried on.
         path: PathBuf,
-        /// Bytes of all new content together, 0 if the run did not get so far.
-        bytes: u64,
         /// Why it failed.
         source: io::Error,
     },
@@ -120,7 +118,7 @@ impl FolderError {
             FolderError::Busy { .. } => {
                 Some("wait for the other run to end, then run this one again".to_owned())
             }
-            FolderError::NotWritten { bytes, source, .. } => not_written_hint(*bytes, source),
+            FolderError::NotWritten { source, .. } => not_written_hint(source).map(str::to_owned),
             FolderError::NotPutBack { .. } => Some(format!(
                 "fix the cause and run the same command again, which finishes the work; \
                  until then the old files are in {STAGING_FOLDER}"
@@ -147,7 +145,7 @@ pub(super) fn write(
         return Err(FolderError::Name { name: name.clone() });
     }
     let opened = OpenedFolder::open(folder)?;
-    let written = update(folder, opened.path(), files);
+    let written = update(opened.path(), files);
     if written.is_err() {
         opened.remove_if_new();
     }
@@ -163,41 +161,35 @@ struct Changes<'a> {
     unchanged: usize,
 }
 
-/// `shown` is the folder as the user gave it, `folder` where it really is.
-fn update(
-    shown: &Path,
-    folder: &Path,
-    files: &BTreeMap<String, String>,
-) -> Result<Summary, FolderError> {
-    let failed = |failure: Failure| failure.into_error(shown, 0);
+fn update(folder: &Path, files: &BTreeMap<String, String>) -> Result<Summary, FolderError> {
     let mut foreign = BTreeSet::new();
-    if matches!(
-        found(folder, STAGING_FOLDER).map_err(failed)?,
-        Found::File | Found::Other
-    ) {
+    if matches!(found(folder, STAGING_FOLDER)?, Found::File | Found::Other) {
         foreign.insert(STAGING_FOLDER);
     }
-    let listed = match found(folder, LIST_FILE).map_err(failed)? {
+    let listed = match found(folder, LIST_FILE)? {
         Found::Nothing => None,
-        Found::File => Some(List::read(shown, folder)?),
+        Found::File => Some(List::read(folder)?),
         Found::Folder | Found::Other => {
             foreign.insert(LIST_FILE);
             None
         }
     };
     let ours = listed.clone().unwrap_or_default();
-    let changes = compare(folder, files, &ours, &mut foreign).map_err(failed)?;
+    let changes = compare(folder, files, &ours, &mut foreign)?;
     if !foreign.is_empty() {
-        let names = foreign.into_iter().map(str::to_owned).collect();
         return Err(FolderError::Foreign {
-            folder: shown.to_owned(),
-            names,
+            folder: folder.to_owned(),
+            names: foreign.into_iter().map(str::to_owned).collect(),
         });
     }
-    staging::remove_leftovers(folder).map_err(failed)?;
+    remove_leftovers(folder)?;
     let wanted = List::new(files.keys().cloned());
     if listed.as_ref() != Some(&wanted) || !changes.is_empty() {
-        carry_out(shown, folder, &changes, listed.as_ref(), &wanted)?;
+        let staging = stage(folder, &changes, listed.as_ref(), &wanted).inspect_err(|_| {
+            // What failed first matters more than leftovers, and the next run removes them.
+            let _ = remove_leftovers(folder);
+        })?;
+        staging.carry_out()?;
     }
     Ok(changes.summary())
 }
@@ -208,7 +200,7 @@ fn compare<'a>(
     files: &'a BTreeMap<String, String>,
     ours: &'a List,
     foreign: &mut BTreeSet<&'a str>,
-) -> Result<Changes<'a>, Failure> {
+) -> Result<Changes<'a>, FolderError> {
     let mut changes = Changes::default();
     for (name, content) in files {
         match found(folder, name)? {
@@ -235,45 +227,23 @@ fn compare<'a>(
     Ok(changes)
 }
 
-/// Stages all changes, then makes them.
+/// Prepares all changes.
 ///
 /// The list names old and new files before the first of them is touched, and only the new ones once all are done. So
-/// whenever the run is killed, each of our files in the folder is on the list.
-fn carry_out(
-    shown: &Path,
+/// wherever the run is killed, or gives up putting things back, each of our files in the folder is on the list.
+fn stage(
     folder: &Path,
     changes: &Changes<'_>,
     listed: Option<&List>,
     wanted: &List,
-) -> Result<(), FolderError> {
-    let staging = Staging::new(folder).and_then(|mut staging| {
-        let both = listed.map_or_else(|| wanted.clone(), |listed| listed.union(wanted));
-        let staged = stage(&mut staging, changes, listed, &both, wanted);
-        staged.map(|()| staging)
-    });
-    let staging = staging.map_err(|failure| {
-        // What failed first matters more than leftovers, and the next run removes them.
-        let _ = staging::remove_leftovers(folder);
-        failure.into_error(shown, changes.bytes())
-    })?;
-    staging
-        .carry_out()
-        .map_err(|failure| failure.into_error(shown, changes.bytes()))
-}
-
-fn stage(
-    staging: &mut Staging,
-    changes: &Changes<'_>,
-    listed: Option<&List>,
-    both: &List,
-    wanted: &List,
-) -> Result<(), Failure> {
+) -> Result<Staging, FolderError> {
+    let mut staging = Staging::new(folder)?;
+    let both = listed.map_or_else(|| wanted.clone(), |listed| listed.union(wanted));
     match listed {
         None => staging.create(LIST_FILE, &both.to_text())?,
-        Some(listed) if listed != both => staging.replace(LIST_FILE, &both.to_text())?,
+        Some(listed) if *listed != both => staging.replace(LIST_FILE, &both.to_text())?,
         Some(_) => {}
     }
-    staging.sync();
     for (name, content) in &changes.create {
         staging.create(name, content)?;
     }
@@ -283,24 +253,15 @@ fn stage(
     for name in &changes.remove {
         staging.remove(name);
     }
-    staging.sync();
-    if both != wanted {
+    if both != *wanted {
         staging.replace(LIST_FILE, &wanted.to_text())?;
     }
-    Ok(())
+    Ok(staging)
 }
 
 impl Changes<'_> {
     fn is_empty(&self) -> bool {
         self.create.is_empty() && self.replace.is_empty() && self.remove.is_empty()
-    }
-
-    fn bytes(&self) -> u64 {
-        self.create
-            .iter()
-            .chain(&self.replace)
-            .map(|(_, content)| content.len() as u64)
-            .sum()
     }
 
     fn summary(&self) -> Summary {
@@ -321,39 +282,46 @@ enum Found {
     Other,
 }
 
-fn found(folder: &Path, name: &str) -> Result<Found, Failure> {
-    match fs::symlink_metadata(folder.join(name)) {
+fn found(folder: &Path, name: &str) -> Result<Found, FolderError> {
+    let path = folder.join(name);
+    match fs::symlink_metadata(&path) {
         Ok(metadata) if metadata.is_file() => Ok(Found::File),
         Ok(metadata) if metadata.is_dir() => Ok(Found::Folder),
         Ok(_) => Ok(Found::Other),
         Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(Found::Nothing),
-        Err(error) => Err(Failure::new("read", name, error)),
+        Err(error) => Err(failed("read", path)(error)),
     }
 }
 
 /// Compares sizes first, so that a huge file under one of our names is not read.
-fn holds(folder: &Path, name: &str, content: &str) -> Result<bool, Failure> {
+fn holds(folder: &Path, name: &str, content: &str) -> Result<bool, FolderError> {
     let path = folder.join(name);
     let compare = || -> io::Result<bool> {
         let same_size = fs::symlink_metadata(&path)?.len() == content.len() as u64;
         Ok(same_size && fs::read(&path)? == content.as_bytes())
     };
-    compare().map_err(|error| Failure::new("read", name, error))
+    compare().map_err(failed("read", &path))
 }
 
-fn not_written_hint(bytes: u64, source: &io::Error) -> Option<String> {
+/// The error for something that could not be done to `path`.
+fn failed(doing: &'static str, path: impl Into<PathBuf>) -> impl FnOnce(io::Error) -> FolderError {
+    move |source| FolderError::NotWritten {
+        doing,
+        path: path.into(),
+        source,
+    }
+}
+
+fn not_written_hint(source: &io::Error) -> Option<&'static str> {
     match source.kind() {
         io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded => {
-            let megabytes = bytes.div_ceil(1 << 20).max(1);
-            Some(format!(
-                "free at least {megabytes} MB there or choose another folder, then run the command again"
-            ))
+            Some("free some space there or choose another folder, then run the command again")
         }
-        io::ErrorKind::PermissionDenied | io::ErrorKind::ReadOnlyFilesystem => Some(
-            "make the folder writable or choose another one, then run the command again".to_owned(),
-        ),
+        io::ErrorKind::PermissionDenied | io::ErrorKind::ReadOnlyFilesystem => {
+            Some("make the folder writable or choose another one, then run the command again")
+        }
         io::ErrorKind::FileTooLarge => {
-            Some("raise the file size limit (`ulimit -f`) and run the command again".to_owned())
+            Some("raise the file size limit (`ulimit -f`) and run the command again")
         }
         _ => None,
     }

@@ -1,6 +1,7 @@
 //! Single operations on files where systems and file systems differ.
 //!
 //! None of them follows a link under the name it is given to create, and none replaces a file that it did not expect.
+//! What is written is synced, because a network file system may tell only then that the disk is full.
 
 use std::fs::{self, File};
 use std::io::{self, Write};
@@ -21,7 +22,7 @@ pub(super) fn place(staged: &Path, target: &Path) -> io::Result<()> {
     }
 }
 
-/// Keeps `old` under the name `backup` as well; as a copy, on disk, where the file system knows no links.
+/// Keeps `old` under the name `backup` as well; as a copy where the file system knows no links.
 pub(super) fn second_name(old: &Path, backup: &Path) -> io::Result<()> {
     if fs::hard_link(old, backup).is_ok() {
         return Ok(());
@@ -35,7 +36,7 @@ pub(super) fn second_name(old: &Path, backup: &Path) -> io::Result<()> {
     fs::set_permissions(backup, metadata.permissions())
 }
 
-/// Writes a file that must not exist yet, and waits until it is on disk. A private one is readable by its owner only.
+/// Writes a file that must not exist yet. A private one is readable by its owner only.
 pub(super) fn write_new(path: &Path, content: &str, is_private: bool) -> io::Result<()> {
     let mut options = File::options();
     options.write(true).create_new(true);
@@ -57,27 +58,4 @@ pub(super) fn create_private_folder(path: &Path) -> io::Result<()> {
     #[cfg(unix)]
     std::os::unix::fs::DirBuilderExt::mode(&mut builder, 0o700);
     builder.create(path)
-}
-
-/// Waits until the names in a folder are on disk.
-#[cfg(unix)]
-pub(super) fn sync_folder(folder: &Path) -> io::Result<()> {
-    match File::open(folder)?.sync_all() {
-        // Some file systems cannot sync a folder; then this is as safe as they get.
-        Err(error)
-            if matches!(
-                error.kind(),
-                io::ErrorKind::InvalidInput | io::ErrorKind::Unsupported
-            ) =>
-        {
-            Ok(())
-        }
-        synced => synced,
-    }
-}
-
-/// Does nothing, because only Unix lets a folder be synced.
-#[cfg(not(unix))]
-pub(super) fn sync_folder(_folder: &Path) -> io::Result<()> {
-    Ok(())
 }

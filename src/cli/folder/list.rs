@@ -7,8 +7,7 @@ use std::collections::BTreeSet;
 use std::fs;
 use std::path::Path;
 
-use super::FolderError;
-use super::staging::Failure;
+use super::{FolderError, failed};
 
 /// Hidden, and without an ending that kubectl, Argo CD or Flux would read.
 pub(super) const LIST_FILE: &str = ".kubectl-olm-files";
@@ -28,21 +27,19 @@ impl List {
         List(names.collect())
     }
 
-    /// Reads the list of `folder`, which errors call `shown`.
-    pub(super) fn read(shown: &Path, folder: &Path) -> Result<List, FolderError> {
+    /// Reads the list of `folder`.
+    pub(super) fn read(folder: &Path) -> Result<List, FolderError> {
         let path = folder.join(LIST_FILE);
-        let unreadable = |error| Failure::new("read", LIST_FILE, error).into_error(shown, 0);
         let unusable = |reason| FolderError::List {
-            folder: shown.to_owned(),
+            folder: folder.to_owned(),
             reason,
         };
-        if fs::symlink_metadata(&path).map_err(unreadable)?.len() > MAX_BYTES {
-            return Err(unusable(format!(
-                "it is larger than {} MB",
-                MAX_BYTES >> 20
-            )));
+        let metadata = fs::symlink_metadata(&path).map_err(failed("read", &path))?;
+        if metadata.len() > MAX_BYTES {
+            let reason = format!("it is larger than {} MB", MAX_BYTES >> 20);
+            return Err(unusable(reason));
         }
-        let bytes = fs::read(&path).map_err(unreadable)?;
+        let bytes = fs::read(&path).map_err(failed("read", &path))?;
         let text = String::from_utf8(bytes).map_err(|_| unusable("it is not text".to_owned()))?;
         List::parse(&text).map_err(unusable)
     }

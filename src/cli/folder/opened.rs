@@ -8,7 +8,7 @@ use std::fs::{self, File};
 use std::io;
 use std::path::{Path, PathBuf};
 
-use super::FolderError;
+use super::{FolderError, failed};
 
 /// A folder that only this run writes to.
 #[derive(Debug)]
@@ -58,21 +58,15 @@ impl Drop for Lock {
 }
 
 fn open_and_lock(folder: &Path) -> Result<(PathBuf, Lock), FolderError> {
-    let failed = |doing: &'static str| {
-        move |source: io::Error| FolderError::NotWritten {
-            doing,
-            path: folder.to_owned(),
-            bytes: 0,
-            source,
-        }
-    };
     // Said here, because what the system says of a file in the way ("file exists") misleads.
     if fs::metadata(folder).is_ok_and(|metadata| !metadata.is_dir()) {
-        return Err(failed("write to")(io::ErrorKind::NotADirectory.into()));
+        return Err(failed("write to", folder)(
+            io::ErrorKind::NotADirectory.into(),
+        ));
     }
-    fs::create_dir_all(folder).map_err(failed("create"))?;
-    let path = fs::canonicalize(folder).map_err(failed("open"))?;
-    match lock(&path).map_err(failed("lock"))? {
+    fs::create_dir_all(folder).map_err(failed("create", folder))?;
+    let path = fs::canonicalize(folder).map_err(failed("open", folder))?;
+    match lock(&path).map_err(failed("lock", folder))? {
         Some(lock) => Ok((path, Lock(lock))),
         None => Err(FolderError::Busy {
             folder: folder.to_owned(),

@@ -10,66 +10,18 @@ use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 
-use super::FolderError;
-use super::disk::{create_private_folder, place, second_name, sync_folder, write_new};
+use super::disk::{create_private_folder, place, second_name, write_new};
+use super::{FolderError, failed};
 use crate::manifest::file_name::is_secret;
 
 /// The staging folder's name; only one run at a time uses it.
 pub(super) const STAGING_FOLDER: &str = ".kubectl-olm-staging";
 
-/// What the system refused, on which name in the folder.
-#[derive(Debug)]
-pub(super) struct Failure {
-    doing: &'static str,
-    name: String,
-    source: io::Error,
-    /// Set if the attempt to put things back failed too.
-    not_put_back: Option<(String, io::Error)>,
-}
-
-impl Failure {
-    pub(super) fn new(doing: &'static str, name: &str, source: io::Error) -> Failure {
-        Failure {
-            doing,
-            name: name.to_owned(),
-            source,
-            not_put_back: None,
-        }
-    }
-
-    /// The error for a run that was to write `bytes` into the folder that the user calls `folder`.
-    pub(super) fn into_error(self, folder: &Path, bytes: u64) -> FolderError {
-        let Failure {
-            doing,
-            name,
-            source,
-            not_put_back,
-        } = self;
-        let path = folder.join(name);
-        match not_put_back {
-            None => FolderError::NotWritten {
-                doing,
-                path,
-                bytes,
-                source,
-            },
-            Some((left, not_put_back)) => FolderError::NotPutBack {
-                doing,
-                path,
-                left: folder.join(left),
-                not_put_back,
-                source,
-            },
-        }
-    }
-}
-
 /// Removes what a killed run left in `folder`. Links in there are removed, not followed.
-pub(super) fn remove_leftovers(folder: &Path) -> Result<(), Failure> {
-    match fs::remove_dir_all(folder.join(STAGING_FOLDER)) {
-        Err(error) if error.kind() != io::ErrorKind::NotFound => {
-            Err(Failure::new("remove", STAGING_FOLDER, error))
-        }
+pub(super) fn remove_leftovers(folder: &Path) -> Result<(), FolderError> {
+    let path = folder.join(STAGING_FOLDER);
+    match fs::remove_dir_all(&path) {
+        Err(error) if error.kind() != io::ErrorKind::NotFound => Err(failed("remove", path)(error)),
         _ => Ok(()),
     }
 }
@@ -94,15 +46,13 @@ pub(super) enum Step {
     },
     /// A file moves to `backup`.
     Remove { name: String, backup: PathBuf },
-    /// All before this must be on disk before anything after it is done, and stays until all after it is undone.
-    Sync,
 }
 
 impl Staging {
     /// Makes the staging folder in `folder`, which must not have one.
-    pub(super) fn new(folder: &Path) -> Result<Staging, Failure> {
-        let made = create_private_folder(&folder.join(STAGING_FOLDER));
-        made.map_err(|error| Failure::new("create", STAGING_FOLDER, error))?;
+    pub(super) fn new(folder: &Path) -> Result<Staging, FolderError> {
+        let path = folder.join(STAGING_FOLDER);
+        create_private_folder(&path).map_err(failed("create", &path))?;
         Ok(Staging {
             folder: folder.to_owned(),
             steps: Vec::new(),
@@ -110,10 +60,10 @@ impl Staging {
     }
 
     /// Prepares a file under a name that is free.
-    pub(super) fn create(&mut self, name: &str, content: &str) -> Result<(), Failure> {
+    pub(super) fn create(&mut self, name: &str, content: &str) -> Result<(), FolderError> {
         let staged = self.path("new");
         write_new(&staged, content, is_secret(name))
-            .map_err(|error| Failure::new("write", name, error))?;
+            .map_err(failed("write", self.folder.join(name)))?;
         self.steps.push(Step::Create {
             name: name.to_owned(),
             staged,
@@ -122,15 +72,15 @@ impl Staging {
     }
 
     /// Prepares new content for a file, which keeps its permissions.
-    pub(super) fn replace(&mut self, name: &str, content: &str) -> Result<(), Failure> {
+    pub(super) fn replace(&mut self, name: &str, content: &str) -> Result<(), FolderError> {
         let (staged, backup) = (self.path("new"), self.path("old"));
+        let old = self.folder.join(name);
         let prepare = || -> io::Result<()> {
-            let old = self.folder.join(name);
             write_new(&staged, content, is_secret(name))?;
             fs::set_permissions(&staged, fs::symlink_metadata(&old)?.permissions())?;
             second_name(&old, &backup)
         };
-        prepare().map_err(|error| Failure::new("write", name, error))?;
+        prepare().map_err(failed("write", &old))?;
         self.steps.push(Step::Replace {
             name: name.to_owned(),
             staged,
@@ -148,57 +98,49 @@ impl Staging {
         });
     }
 
-    /// Lets the steps after this point rely on those before it, even if the power fails.
-    pub(super) fn sync(&mut self) {
-        self.steps.push(Step::Sync);
-    }
-
     /// Takes all steps. If one fails, those before it are undone, and either way the staging folder is removed.
     ///
     /// Only if a step cannot be undone does the staging folder stay, because it holds the old files.
-    pub(super) fn carry_out(self) -> Result<(), Failure> {
-        let done = sync_folder(&self.folder.join(STAGING_FOLDER))
-            .map_err(|error| (0, Failure::new("write", STAGING_FOLDER, error)))
-            .and_then(|()| self.take(self.steps.len()));
-        if let Err((taken, mut failure)) = done {
-            failure.not_put_back = self.undo(taken).err();
-            if failure.not_put_back.is_none() {
-                let _ = remove_leftovers(&self.folder);
+    pub(super) fn carry_out(self) -> Result<(), FolderError> {
+        let error = match self.take(self.steps.len()) {
+            Ok(()) => None,
+            Err((taken, step, source)) => {
+                let (doing, path) = (step.doing(), self.folder.join(step.name()));
+                if let Err((left, not_put_back)) = self.undo(taken) {
+                    return Err(FolderError::NotPutBack {
+                        doing,
+                        path,
+                        left: self.folder.join(left.name()),
+                        not_put_back,
+                        source,
+                    });
+                }
+                Some(failed(doing, path)(source))
             }
-            return Err(failure);
-        }
-        // All files are in place. Should the power fail now, the list may still name files that are gone, which does no
-        // harm, and what is left of the staging folder is removed by the next run.
-        let _ = sync_folder(&self.folder);
+        };
+        // All files are in place, old or new. What is left of the staging folder is removed by the next run.
         let _ = remove_leftovers(&self.folder);
-        Ok(())
+        error.map_or(Ok(()), Err)
     }
 
-    /// Takes the first `count` steps, or says how many were taken before one failed.
-    pub(super) fn take(&self, count: usize) -> Result<(), (usize, Failure)> {
+    /// Takes the first `count` steps, or says how many were taken before one failed, and which.
+    pub(super) fn take(&self, count: usize) -> Result<(), (usize, &Step, io::Error)> {
         for (taken, step) in self.steps.iter().take(count).enumerate() {
             step.take(&self.folder)
-                .map_err(|(doing, error)| (taken, Failure::new(doing, step.name(), error)))?;
+                .map_err(|error| (taken, step, error))?;
         }
         Ok(())
     }
 
-    /// Undoes the first `count` steps, the last one first, and gives the first failure.
+    /// Undoes the first `count` steps, the last one first.
     ///
-    /// A failure does not keep the steps up to the last `Sync` from being undone, but those before it stay: they are
-    /// what the later ones rely on.
-    fn undo(&self, count: usize) -> Result<(), (String, io::Error)> {
-        let mut outcome = Ok(());
+    /// It ends at the first that cannot be undone. Those before it stay, because later steps rely on earlier ones: a
+    /// new file that stays must not lose its line in the list.
+    fn undo(&self, count: usize) -> Result<(), (&Step, io::Error)> {
         for step in self.steps.iter().take(count).rev() {
-            match step.undo(&self.folder) {
-                _ if matches!(step, Step::Sync) && outcome.is_err() => break,
-                Err(error) if outcome.is_ok() => outcome = Err((step.name().to_owned(), error)),
-                _ => {}
-            }
+            step.undo(&self.folder).map_err(|error| (step, error))?;
         }
-        // Not being able to sync does not change what the folder holds.
-        let _ = sync_folder(&self.folder);
-        outcome
+        Ok(())
     }
 
     fn path(&self, ending: &str) -> PathBuf {
@@ -214,36 +156,31 @@ impl Step {
             Step::Create { name, .. } | Step::Replace { name, .. } | Step::Remove { name, .. } => {
                 name
             }
-            Step::Sync => "",
         }
     }
 
-    fn take(&self, folder: &Path) -> Result<(), (&'static str, io::Error)> {
+    /// What the step does to the file, as a verb.
+    fn doing(&self) -> &'static str {
         match self {
-            Step::Create { name, staged } => {
-                place(staged, &folder.join(name)).map_err(|error| ("write", error))
-            }
-            Step::Replace { name, staged, .. } => {
-                fs::rename(staged, folder.join(name)).map_err(|error| ("write", error))
-            }
-            Step::Remove { name, backup } => {
-                fs::rename(folder.join(name), backup).map_err(|error| ("remove", error))
-            }
-            Step::Sync => sync_folder(folder).map_err(|error| ("write to", error)),
+            Step::Create { .. } | Step::Replace { .. } => "write",
+            Step::Remove { .. } => "remove",
+        }
+    }
+
+    fn take(&self, folder: &Path) -> io::Result<()> {
+        let path = folder.join(self.name());
+        match self {
+            Step::Create { staged, .. } => place(staged, &path),
+            Step::Replace { staged, .. } => fs::rename(staged, path),
+            Step::Remove { backup, .. } => fs::rename(path, backup),
         }
     }
 
     fn undo(&self, folder: &Path) -> io::Result<()> {
+        let path = folder.join(self.name());
         match self {
-            Step::Create { name, .. } => fs::remove_file(folder.join(name)),
-            Step::Replace { name, backup, .. } | Step::Remove { name, backup } => {
-                fs::rename(backup, folder.join(name))
-            }
-            Step::Sync => {
-                // What the folder holds is right even if it is not yet on disk.
-                let _ = sync_folder(folder);
-                Ok(())
-            }
+            Step::Create { .. } => fs::remove_file(path),
+            Step::Replace { backup, .. } | Step::Remove { backup, .. } => fs::rename(backup, path),
         }
     }
 }
@@ -272,14 +209,15 @@ mod tests {
         files.collect()
     }
 
-    fn texts(content: Content) -> Vec<(String, String)> {
-        content
-            .into_iter()
-            .map(|(name, (text, _))| (name, text))
-            .collect()
+    /// The name of the file that could not be written, and why.
+    fn not_written(error: &FolderError) -> (&str, io::ErrorKind) {
+        let FolderError::NotWritten { path, source, .. } = error else {
+            panic!("{error:?}")
+        };
+        (path.file_name().unwrap().to_str().unwrap(), source.kind())
     }
 
-    /// A folder with three files, and a change of it that has each kind of step twice.
+    /// A folder with five files, and a change of it that has each kind of step twice.
     fn staged() -> (tempfile::TempDir, Staging) {
         let folder = tempfile::tempdir().unwrap();
         for name in ["changed-1", "changed-2", "gone-1", "gone-2", "kept"] {
@@ -292,32 +230,13 @@ mod tests {
                 .replace(&format!("changed-{number}"), "new")
                 .unwrap();
             staging.remove(&format!("gone-{number}"));
-            staging.sync();
         }
         (folder, staging)
     }
 
     #[test]
-    fn all_steps_give_the_new_files_and_no_others() {
-        let (folder, staging) = staged();
-        staging.carry_out().unwrap();
-        let expected = [
-            ("added-1", "new"),
-            ("added-2", "new"),
-            ("changed-1", "new"),
-            ("changed-2", "new"),
-            ("kept", "old kept"),
-        ];
-        assert_eq!(
-            texts(content(folder.path())),
-            expected.map(|(name, text)| (name.to_owned(), text.to_owned()))
-        );
-        assert!(!folder.path().join(STAGING_FOLDER).exists());
-    }
-
-    #[test]
     fn a_failure_at_any_step_puts_every_file_back() {
-        for at in 0..=8 {
+        for at in 0..=6 {
             let (folder, mut staging) = staged();
             let before = content(folder.path());
             // No step can replace a file by one that does not exist.
@@ -328,12 +247,8 @@ mod tests {
                 backup: missing,
             };
             staging.steps.insert(at, failing);
-            let failure = staging.carry_out().unwrap_err();
-            assert_eq!(
-                (failure.name.as_str(), failure.source.kind()),
-                ("kept", io::ErrorKind::NotFound)
-            );
-            assert!(failure.not_put_back.is_none());
+            let error = staging.carry_out().unwrap_err();
+            assert_eq!(not_written(&error), ("kept", io::ErrorKind::NotFound));
             assert_eq!(content(folder.path()), before, "failed at step {at}");
             assert!(!folder.path().join(STAGING_FOLDER).exists());
         }
@@ -344,9 +259,9 @@ mod tests {
         let (folder, staging) = staged();
         fs::write(folder.path().join("added-2"), "foreign").unwrap();
         let before = content(folder.path());
-        let failure = staging.carry_out().unwrap_err();
+        let error = staging.carry_out().unwrap_err();
         assert_eq!(
-            (failure.name.as_str(), failure.source.kind()),
+            not_written(&error),
             ("added-2", io::ErrorKind::AlreadyExists)
         );
         assert_eq!(content(folder.path()), before);
@@ -355,8 +270,8 @@ mod tests {
     #[test]
     fn what_cannot_be_put_back_is_named_and_kept() {
         let (folder, mut staging) = staged();
-        // The old file of the second step is lost, and a later step fails.
-        let Step::Replace { backup, .. } = &staging.steps[1] else {
+        // The old file of the fifth step is lost, and a later step fails.
+        let Step::Replace { backup, .. } = &staging.steps[4] else {
             unreachable!()
         };
         fs::remove_file(backup).unwrap();
@@ -365,49 +280,34 @@ mod tests {
             name: "missing".to_owned(),
             backup: missing,
         });
-        let failure = staging.carry_out().unwrap_err();
-        assert_eq!(failure.not_put_back.as_ref().unwrap().0, "changed-1");
-        // All others are back, and what is left of the old files can still be found.
-        let now = content(folder.path());
-        assert_eq!(now["gone-1"].0, "old gone-1");
-        assert_eq!(now["changed-2"].0, "old changed-2");
-        assert!(!now.contains_key("added-1"));
-        assert!(folder.path().join(STAGING_FOLDER).exists());
-        let error = failure.into_error(folder.path(), 0).to_string();
-        assert!(
-            error.contains("could not put back") && error.contains("changed-1"),
-            "{error}"
-        );
-    }
-
-    #[test]
-    fn steps_that_others_rely_on_stay_when_those_cannot_be_undone() {
-        let (folder, mut staging) = staged();
-        let Step::Replace { backup, .. } = &staging.steps[5] else {
-            unreachable!()
+        let error = staging.carry_out().unwrap_err();
+        let FolderError::NotPutBack { path, left, .. } = &error else {
+            panic!("{error:?}")
         };
-        fs::remove_file(backup).unwrap();
-        let missing = folder.path().join("missing");
-        staging.steps.push(Step::Remove {
-            name: "missing".to_owned(),
-            backup: missing,
-        });
-        let failure = staging.carry_out().unwrap_err();
-        assert_eq!(failure.not_put_back.unwrap().0, "changed-2");
+        assert!(path.ends_with("missing") && left.ends_with("changed-2"));
+        assert!(error.to_string().contains("could not put back"), "{error}");
+        // Later steps are undone, those that they may rely on are not, and the old files can still be found.
         let names: Vec<String> = content(folder.path()).into_keys().collect();
-        // The steps of `changed-2` are undone as far as they go, those before the first sync are not.
         assert_eq!(
             names,
-            ["added-1", "changed-1", "changed-2", "gone-2", "kept"]
+            [
+                "added-1",
+                "added-2",
+                "changed-1",
+                "changed-2",
+                "gone-2",
+                "kept"
+            ]
         );
+        assert!(folder.path().join(STAGING_FOLDER).exists());
     }
 
     #[test]
     fn a_kill_at_any_step_leaves_whole_files() {
-        for count in 0..=8 {
+        for count in 0..=6 {
             let (folder, staging) = staged();
             staging.take(count).unwrap();
-            for (name, text) in texts(content(folder.path())) {
+            for (name, (text, _)) in content(folder.path()) {
                 assert!(
                     text == "new" || text == format!("old {name}"),
                     "{name} holds {text}"
