@@ -54,6 +54,8 @@ impl Cost {
 }
 
 fn main() {
+    // As the program does.
+    let _ = rustix::thread::disable_transparent_huge_pages(true);
     let (folder, bundles) = bundles();
     println!(
         "{} bundles below {}, {ROUNDS} rounds, the fastest counts",
