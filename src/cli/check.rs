@@ -3,7 +3,7 @@
 use std::{collections::BTreeSet, path::PathBuf};
 
 use clap::{Args, ValueEnum};
-use serde_json::json;
+use serde_json::{Value, json};
 
 use super::{
     failure::{Class, Failure},
@@ -104,20 +104,26 @@ fn report(problems: &[Problem], format: Format) -> String {
     match format {
         Format::Text => text::problem_lines(problems, ""),
         Format::Json => {
-            let problems: Vec<_> = problems
-                .iter()
-                .map(|problem| {
-                    json!({
-                        "severity": problem.severity.to_string(),
-                        "rule": problem.rule,
-                        "file": problem.place.path,
-                        "line": problem.place.line,
-                        "object": problem.object,
-                        "message": problem.message,
-                    })
-                })
-                .collect();
+            let problems: Vec<_> = problems.iter().map(problem_json).collect();
             format!("{:#}\n", json!({"problems": problems}))
         }
     }
+}
+
+/// A problem, without the fields that it has nothing for.
+fn problem_json(problem: &Problem) -> Value {
+    let mut fields = json!({
+        "severity": problem.severity.to_string(),
+        "rule": problem.rule,
+        "message": problem.message,
+    });
+    let place = &problem.place;
+    let texts = [("file", &place.path), ("object", &problem.object)];
+    for (name, text) in texts.into_iter().filter(|(_, text)| !text.is_empty()) {
+        fields[name] = text.as_str().into();
+    }
+    if place.line > 0 {
+        fields["line"] = place.line.into();
+    }
+    fields
 }

@@ -17,8 +17,9 @@ pub(super) const COMPLETER: &str = "kubectl_complete-olm";
 /// What kubectl finds under that name when it is not a link to this program.
 const SHIM: &str = "#!/bin/sh\nexec kubectl-olm __complete \"$@\"\n";
 
-/// Cobra's directive for "do not offer files", and the one for "offer files if there is nothing else".
+/// Cobra's directives: "do not offer files", the same and "the word goes on", and "offer files".
 const NO_FILES: u8 = 4;
+const GOES_ON: u8 = 6;
 const FILES: u8 = 0;
 
 /// Print a completion script
@@ -96,7 +97,8 @@ pub(super) fn complete(words: Vec<OsString>) -> Result<(), Failure> {
     let mut text = String::new();
     let mut directive = FILES;
     for candidate in found {
-        directive = NO_FILES;
+        let goes_on = candidate.get_value().to_string_lossy().ends_with(':');
+        directive = directive.max(if goes_on { GOES_ON } else { NO_FILES });
         text.push_str(&candidate.get_value().to_string_lossy());
         if let Some(help) = candidate.get_help() {
             text.push('\t');

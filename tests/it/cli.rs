@@ -313,3 +313,25 @@ fn only_certificates_are_taken_from_the_ca_file() {
         );
     }
 }
+
+#[test]
+fn problems_as_json_say_what_they_know() {
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    let bundle = folder.path().join("bundle");
+    fs::create_dir_all(bundle.join("manifests")).expect("a folder");
+    fs::write(bundle.join("manifests/a.yaml"), "a: [\n").expect("a file");
+    let checked = run(["check", bundle.to_str().expect("Unicode"), "-o", "json"]);
+    assert_eq!(checked.code, 3);
+    let report: serde_json::Value = serde_json::from_str(&checked.stdout).expect("JSON");
+    let layout = &report["problems"][0];
+    assert_eq!(
+        (&layout["rule"], &layout["severity"]),
+        (&"layout".into(), &"error".into())
+    );
+    assert!(layout.get("file").is_none(), "{layout}");
+    let yaml = &report["problems"][1];
+    assert_eq!(
+        (&yaml["file"], &yaml["line"]),
+        (&"manifests/a.yaml".into(), &1.into())
+    );
+}
