@@ -15,7 +15,7 @@ use rayon::prelude::*;
 
 use super::program::{root, run, tool};
 
-/// How a line of the comparison tells that a rule is at work: part of the object's name, and part of the difference.
+/// A reason to differ, and whether a line of the comparison, with what the program told, shows that it is at work.
 struct Rule {
     name: &'static str,
     explains: fn(&str, &str) -> bool,
@@ -24,37 +24,18 @@ struct Rule {
 const RULES: &[Rule] = &[
     Rule {
         name: "v1beta1 is converted to v1 (bundle/custom_resource_definition.rs, bundle/mod.rs)",
-        explains: |line, stderr| {
-            let object = line.split(' ').next().unwrap_or_default();
-            let name = object
-                .rsplit('/')
-                .next()
-                .unwrap_or_default()
-                .trim_end_matches('\'');
-            let converted = stderr
-                .lines()
-                .filter(|line| line.contains("converted to v1"));
-            converted
-                .into_iter()
-                .any(|line| line.contains(&format!("/{name}:")))
+        explains: |line, told| {
+            let object = format!("/{}:", object_name(line));
+            let mut told = told.lines();
+            told.any(|told| told.contains("converted to v1") && told.contains(&object))
         },
     },
     Rule {
         name: "the same object twice is merged (render/duplicates.rs)",
-        explains: |line, stderr| {
-            let object = line.split(' ').next().unwrap_or_default();
-            let name = object
-                .rsplit('/')
-                .next()
-                .unwrap_or_default()
-                .trim_end_matches('\'');
-            let merged = stderr
-                .lines()
-                .filter(|line| line.starts_with("warning[duplicate-object]"));
-            let ours = merged
-                .into_iter()
-                .any(|line| line.contains(&format!("/{name}: stands twice")));
-            ours && (line.ends_with("missing") || line.contains(".metadata"))
+        explains: |line, told| {
+            let object = format!("/{}: stands twice", object_name(line));
+            let in_place = line.ends_with("missing") || line.contains(".metadata");
+            in_place && told.lines().any(|told| told.contains(&object))
         },
     },
     Rule {
@@ -68,8 +49,7 @@ const RULES: &[Rule] = &[
     Rule {
         name: "names end at 63 characters (render/names.rs)",
         explains: |line, _| {
-            let object = line.split(' ').next().unwrap_or_default();
-            let length = object.rsplit('/').next().unwrap_or_default().len();
+            let length = object_name(line).len();
             line.ends_with("missing") && length == 64
                 || line.ends_with("not expected") && length == 63
         },
@@ -81,6 +61,13 @@ const RULES: &[Rule] = &[
         },
     },
 ];
+
+/// The name of the object that a line of the comparison is about.
+fn object_name(line: &str) -> &str {
+    let object = line.split(' ').next().unwrap_or_default();
+    let name = object.rsplit('/').next().unwrap_or_default();
+    name.trim_end_matches('\'')
+}
 
 struct Case {
     operator: String,
