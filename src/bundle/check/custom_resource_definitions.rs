@@ -31,3 +31,13 @@ pub(super) fn owned_ones_exist(bundle: &Bundle, _: &Facts, problems: &mut Vec<Pr
         problems.push(bundle.in_csv(Problem::error("owned-crd", message)));
     }
 }
+
+/// The linters of OLM's bundles refuse a definition that the ClusterServiceVersion does not own; its installers don't.
+pub(super) fn brought_ones_are_owned(bundle: &Bundle, _: &Facts, problems: &mut Vec<Problem>) {
+    let owned: BTreeSet<_> = bundle.csv.owned_crds.iter().map(String::as_str).collect();
+    for crd in bundle.crds.iter().filter(|crd| !owned.contains(crd.name())) {
+        let message = "the ClusterServiceVersion does not own it; list it under `customresourcedefinitions.owned`";
+        let problem = Problem::warning("unowned-crd", message);
+        problems.push(problem.at(&crd.origin).on(crd.key()));
+    }
+}

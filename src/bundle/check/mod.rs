@@ -46,6 +46,8 @@ const CHECKS: &[Check] = &[
     deployments::service_accounts_are_valid,
     deployments::operator_conditions_are_not_needed,
     objects::api_versions_are_given,
+    objects::kinds_are_installed,
+    custom_resource_definitions::brought_ones_are_owned,
     objects::names_are_valid,
     objects::sizes_are_within_limits,
     objects::kube_version_is_enough,

@@ -40,6 +40,18 @@ pub(super) fn kinds_are_supported(bundle: &Bundle, _: &Facts, problems: &mut Vec
     }
 }
 
+/// OLM v0 stops an install half-way at a kind that its linters let through (`catalog/supportedresources.go`).
+pub(super) fn kinds_are_installed(bundle: &Bundle, _: &Facts, problems: &mut Vec<Problem>) {
+    for object in bundle
+        .others
+        .iter()
+        .filter(|object| object.kind() == "PodMonitor")
+    {
+        let message = "OLM v0 refuses a PodMonitor when it installs; OLM v1 takes it";
+        problems.push(about(object, Problem::warning("kind-v0", message)));
+    }
+}
+
 /// OLM passes such objects on, and the API server refuses them.
 pub(super) fn api_versions_are_given(bundle: &Bundle, _: &Facts, problems: &mut Vec<Problem>) {
     for object in bundle.others.iter().chain(&bundle.crds) {
