@@ -77,6 +77,9 @@ impl SourceError {
             Self::Limit { .. } => {
                 Some("--no-limits lifts the limits for content you trust".to_owned())
             }
+            Self::NotOnDisk(_) => Some(
+                "copy the folders `manifests` and `metadata` out of it into a folder".to_owned(),
+            ),
             Self::LinkOutside { .. } => Some("put a copy of the file in its place".to_owned()),
             Self::Read { source, .. } if source.kind() == io::ErrorKind::PermissionDenied => {
                 Some("give yourself the right to read it".to_owned())
