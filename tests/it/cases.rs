@@ -10,7 +10,7 @@ use serde::Deserialize;
 use serde_json::Value;
 use tempfile::TempDir;
 
-use super::program::{program, root, run};
+use super::program::{Run, program, root, run};
 
 /// A bundle, by what it has more or less than one of `testdata/bundles`.
 #[derive(Deserialize)]
@@ -61,28 +61,20 @@ fn check_tells_the_problems_of_each_case() {
     assert!(cases.len() > 30, "cases are missing");
     for path in cases {
         let case = read(&path);
-        let folder = build(&case);
-        let mut arguments = vec!["check".to_owned(), "bundle".to_owned()];
-        arguments.extend(case.args.iter().cloned());
-        let output = program()
-            .current_dir(folder.path())
-            .args(&arguments)
-            .output()
-            .expect("the program starts");
-        let told = String::from_utf8_lossy(&output.stdout).into_owned();
-        let told: Vec<_> = told.lines().collect();
+        let run = run_on(&case, "check");
+        let told: Vec<_> = run.stdout.lines().collect();
         let refused = case
             .problems
             .iter()
             .any(|problem| problem.starts_with("error"))
             || case.args.iter().any(|argument| argument == "--strict") && !case.problems.is_empty();
-        let code = output.status.code();
-        if told != case.problems || code != Some(if refused { 3 } else { 0 }) {
-            let stderr = String::from_utf8_lossy(&output.stderr);
+        if told != case.problems || run.code != if refused { 3 } else { 0 } {
             wrong.push(format!(
-                "{}: exit code {code:?}\n{}\n{stderr}",
+                "{}: exit code {}\n{}\n{}",
                 path.display(),
-                told.join("\n")
+                run.code,
+                told.join("\n"),
+                run.stderr
             ));
         }
     }
@@ -139,20 +131,10 @@ fn rules_in(folder: &Path) -> Vec<String> {
 #[test]
 fn render_prints_what_each_case_expects() {
     insta::glob!("../../testdata/render", "*/case.yaml", |path| {
-        let case = read(path);
-        let folder = build(&case);
-        let mut arguments = vec!["render".to_owned(), "bundle".to_owned()];
-        arguments.extend(case.args.iter().cloned());
-        let output = program()
-            .current_dir(folder.path())
-            .args(&arguments)
-            .output()
-            .expect("the program starts");
+        let run = run_on(&read(path), "render");
         let text = format!(
             "{}----- standard error\n{}----- exit code {}\n",
-            String::from_utf8_lossy(&output.stdout),
-            String::from_utf8_lossy(&output.stderr),
-            output.status.code().unwrap_or(-1),
+            run.stdout, run.stderr, run.code
         );
         insta::with_settings!({
             snapshot_path => path.parent().expect("the case's folder"),
@@ -188,6 +170,20 @@ fn the_same_bundle_gives_the_same_bytes_everywhere() {
         Path::new("ops"),
     ]);
     assert_eq!(first, elsewhere.stdout.as_bytes());
+}
+
+/// Runs a command on the case's bundle, in the folder that it stands in.
+fn run_on(case: &Case, verb: &str) -> Run {
+    let folder = build(case);
+    let mut program = program();
+    program.current_dir(folder.path()).args([verb, "bundle"]);
+    let output = program.args(&case.args).output();
+    output.expect("the program starts").into()
+}
+
+/// A folder with a copy of the bundle `minimal` in its folder `bundle`.
+pub(crate) fn minimal_bundle() -> TempDir {
+    build(&serde_json::from_str("{}").expect("a case needs nothing"))
 }
 
 pub(crate) fn read(path: &Path) -> Case {

@@ -10,7 +10,10 @@ use std::{
 
 use tempfile::TempDir;
 
-use super::program::{Run, program, root};
+use super::{
+    cases,
+    program::{Run, program, root},
+};
 
 /// Longer than any refusal may take, with room for a busy machine.
 const PATIENCE: Duration = Duration::from_secs(20);
@@ -20,17 +23,8 @@ const MEMORY_BYTES: u64 = 2 << 30;
 
 /// A copy of a good bundle, to be spoilt.
 fn bundle() -> (TempDir, PathBuf) {
-    let folder = tempfile::tempdir().expect("a temporary folder");
+    let folder = cases::minimal_bundle();
     let bundle = folder.path().join("bundle");
-    for part in ["manifests", "metadata"] {
-        fs::create_dir_all(bundle.join(part)).expect("a folder");
-        for entry in
-            fs::read_dir(root().join("testdata/bundles/minimal").join(part)).expect("a bundle")
-        {
-            let entry = entry.expect("a file");
-            fs::copy(entry.path(), bundle.join(part).join(entry.file_name())).expect("a copy");
-        }
-    }
     (folder, bundle)
 }
 
