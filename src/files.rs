@@ -47,6 +47,11 @@ impl FileTree {
         self.files.get(path).map(Vec::as_slice)
     }
 
+    /// The paths of all files, in byte order.
+    pub fn paths(&self) -> impl Iterator<Item = &str> {
+        self.files.keys().map(String::as_str)
+    }
+
     /// The paths of the files below `folder`, in byte order.
     #[must_use]
     pub fn paths_in(&self, folder: &str) -> Vec<String> {

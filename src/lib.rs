@@ -18,6 +18,7 @@
 //! - content is hostile until proven otherwise: bounded, never unpacked to disk, never able to panic the program.
 
 pub mod bundle;
+pub mod catalog;
 pub mod cli;
 pub mod files;
 pub mod kube_version;

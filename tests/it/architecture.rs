@@ -17,18 +17,27 @@ const MAY_USE: &[(&str, &[&str])] = &[
     ("manifest", &["limits", "problem"]),
     ("bundle", &["files", "limits", "manifest", "problem"]),
     ("render", &["bundle", "limits", "manifest", "problem"]),
-    ("source", &["files", "limits"]),
+    ("versions", &[]),
+    (
+        "catalog",
+        &["files", "limits", "manifest", "problem", "versions"],
+    ),
+    ("resolve", &["catalog", "limits", "problem", "versions"]),
+    ("source", &["catalog", "files", "limits"]),
     (
         "cli",
         &[
             "bundle",
+            "catalog",
             "files",
             "kube_version",
             "limits",
             "manifest",
             "problem",
             "render",
+            "resolve",
             "source",
+            "versions",
         ],
     ),
 ];

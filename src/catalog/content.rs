@@ -1,0 +1,47 @@
+//! The files of a catalog, wherever they are: catalogs are too large to be read whole, so they are read by the piece.
+
+use std::{
+    io::{self, Cursor, Read},
+    ops::Range,
+};
+
+use crate::files::FileTree;
+
+/// The files of one catalog. A [`FileTree`] is one; so are files on disk.
+pub trait Content: std::fmt::Debug + Send + Sync {
+    /// The paths of all files below the catalog's root, in byte order, with their sizes in bytes.
+    fn files(&self) -> Vec<(String, u64)>;
+
+    /// Reads a file from its start.
+    ///
+    /// # Errors
+    /// When there is no such file or it cannot be read.
+    fn open(&self, path: &str) -> io::Result<Box<dyn Read + '_>>;
+
+    /// Reads a part of a file.
+    ///
+    /// # Errors
+    /// When there is no such file, or it ends before the part does, or it cannot be read.
+    fn read(&self, path: &str, part: Range<u64>) -> io::Result<Vec<u8>>;
+}
+
+impl Content for FileTree {
+    fn files(&self) -> Vec<(String, u64)> {
+        let size = |path: &str| self.get(path).map_or(0, <[u8]>::len) as u64;
+        self.paths()
+            .map(|path| (path.to_owned(), size(path)))
+            .collect()
+    }
+
+    fn open(&self, path: &str) -> io::Result<Box<dyn Read + '_>> {
+        let content = self.get(path).ok_or(io::ErrorKind::NotFound)?;
+        Ok(Box::new(Cursor::new(content)))
+    }
+
+    fn read(&self, path: &str, part: Range<u64>) -> io::Result<Vec<u8>> {
+        let content = self.get(path).ok_or(io::ErrorKind::NotFound)?;
+        let at = |position: u64| usize::try_from(position).unwrap_or(usize::MAX);
+        let part = content.get(at(part.start)..at(part.end));
+        Ok(part.ok_or(io::ErrorKind::UnexpectedEof)?.to_vec())
+    }
+}
