@@ -26,4 +26,6 @@ pub mod limits;
 pub mod manifest;
 pub mod problem;
 pub mod render;
+pub mod resolve;
 pub mod source;
+pub mod versions;
