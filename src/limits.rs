@@ -15,12 +15,16 @@ pub struct Limits {
     pub file_objects: usize,
     /// Deployments of one bundle: each takes a copy of all annotations.
     pub deployments: usize,
-    /// Bytes of one file.
+    /// Bytes of one file; in a catalog, whose files may be large, of one document.
     pub file_bytes: u64,
     /// Files of one bundle.
     pub bundle_files: usize,
     /// Bytes of all files of one bundle.
     pub bundle_bytes: u64,
+    /// Files of one catalog.
+    pub catalog_files: usize,
+    /// Bytes of one catalog that has to be held in memory: from standard input or a compressed archive.
+    pub catalog_bytes: u64,
 }
 
 impl Limits {
@@ -33,6 +37,8 @@ impl Limits {
         file_bytes: 64 << 20,
         bundle_files: 10_000,
         bundle_bytes: 256 << 20,
+        catalog_files: 100_000,
+        catalog_bytes: 2 << 30,
     };
 
     /// For content one trusts. Only nesting stays bounded, at the 10,000 where Go's own readers stop.
@@ -44,5 +50,7 @@ impl Limits {
         file_bytes: u64::MAX,
         bundle_files: usize::MAX,
         bundle_bytes: u64::MAX,
+        catalog_files: usize::MAX,
+        catalog_bytes: u64::MAX,
     };
 }

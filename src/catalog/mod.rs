@@ -1,18 +1,27 @@
 //! File-based catalogs: which packages there are, and what a catalog says of each.
 //!
 //! A [`Catalog`] knows where each document stands and what it belongs to; nothing is read of a package before it is
-//! asked for. What the blobs mean together is decided elsewhere: [`check`] judges them, `resolve` chooses.
+//! asked for. What the blobs mean together is decided elsewhere: `check` judges them, `resolve` chooses.
 
 mod content;
+mod index;
+mod index_ignore;
 pub mod package;
 mod parse;
+mod scan;
+mod skim;
+mod window;
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    sync::OnceLock,
+};
 
-use serde_json::Value;
+use rayon::prelude::*;
 
 pub use self::{
     content::Content,
+    index::{Entry, Index},
     package::{
         CatalogBundle, Channel, ChannelEntry, Deprecation, Deprecations, Detail, Gvk, OtherBlob,
         Package, PackageDefinition, Property, RelatedImage,
@@ -32,59 +41,57 @@ pub struct Catalog {
     pub name: String,
     /// Of two catalogs that have what is wanted, the one with the higher priority is taken.
     pub priority: i64,
-    blobs: BTreeMap<String, Vec<(Head, Place, Value)>>,
+    content: Box<dyn Content>,
+    index: Index,
+    limits: Limits,
+    providers: OnceLock<Result<Providers, Vec<Problem>>>,
 }
 
+/// The packages with a bundle that provides an API, by API.
+type Providers = BTreeMap<Gvk, BTreeSet<String>>;
+
 impl Catalog {
-    /// Reads a catalog.
+    /// Reads a catalog: lists its documents, but builds none.
     ///
     /// # Errors
-    /// When a file cannot be read, or a document of it is no blob of a catalog; all of them are told.
+    /// When a file cannot be read, a limit is reached, or documents are no blobs of a catalog; all of them are told.
     pub fn read(
         name: impl Into<String>,
         priority: i64,
-        content: &dyn Content,
+        content: Box<dyn Content>,
         limits: &Limits,
     ) -> Result<Self, Vec<Problem>> {
-        let mut blobs: BTreeMap<String, Vec<_>> = BTreeMap::new();
-        for (path, size) in content.files() {
-            let problem = |message: String, line| {
-                let place = Place {
-                    path: path.clone(),
-                    line,
-                };
-                vec![Problem::error(parse::BLOB_RULE, message).at(place)]
-            };
-            let text = content.read(&path, 0..size);
-            let text = text.map_err(|error| problem(error.to_string(), 0))?;
-            let documents = yaml::read(&text, limits).map_err(|error| {
-                problem(error.message().to_owned(), error.line().unwrap_or_default())
-            })?;
-            for document in documents {
-                let head = parse::head(&document.value);
-                let head = head.map_err(|message| problem(message, document.line))?;
-                let place = Place {
-                    path: path.clone(),
-                    line: document.line,
-                };
-                let owner = head.owner().to_owned();
-                blobs
-                    .entry(owner)
-                    .or_default()
-                    .push((head, place, document.value));
-            }
-        }
-        Ok(Self {
+        let index = Index::build(&*content, limits)?;
+        Ok(Self::indexed(name, priority, content, index, limits))
+    }
+
+    /// A catalog whose documents are listed already.
+    pub fn indexed(
+        name: impl Into<String>,
+        priority: i64,
+        content: Box<dyn Content>,
+        index: Index,
+        limits: &Limits,
+    ) -> Self {
+        Self {
             name: name.into(),
             priority,
-            blobs,
-        })
+            content,
+            index,
+            limits: *limits,
+            providers: OnceLock::new(),
+        }
+    }
+
+    /// Where each document stands.
+    #[must_use]
+    pub fn index(&self) -> &Index {
+        &self.index
     }
 
     /// The names of all packages, sorted. Blobs that belong to none stand under the empty name, which is not given.
     pub fn packages(&self) -> impl Iterator<Item = &str> {
-        let names = self.blobs.keys().map(String::as_str);
-        names.filter(|name| !name.is_empty())
+        self.index.packages().filter(|name| !name.is_empty())
     }
 
     /// What the catalog says of one package; nothing when no document belongs to it.
@@ -92,29 +99,28 @@ impl Catalog {
     /// # Errors
     /// When documents of it cannot be read, or a field has the wrong type; all of them are told.
     pub fn package(&self, name: &str, detail: Detail) -> Result<Option<Package>, Vec<Problem>> {
-        let Some(blobs) = self.blobs.get(name) else {
+        let entries = self.index.entries(name);
+        if entries.is_empty() {
             return Ok(None);
-        };
-        let mut package = Package {
-            name: name.to_owned(),
-            ..Package::default()
-        };
-        let mut problems = vec![];
-        for (head, place, value) in blobs {
-            let added = parse::add(
-                &mut package,
-                head.clone(),
-                value.clone(),
-                place.clone(),
-                detail,
-            );
-            problems.extend(added.err().into_iter().flatten());
         }
-        if problems.is_empty() {
-            Ok(Some(package))
-        } else {
-            Err(problems)
+        let mut package = Package::default();
+        name.clone_into(&mut package.name);
+        self.add(&mut package, &entries, detail)?;
+        Ok(Some(package))
+    }
+
+    /// One bundle of a package, with everything that the catalog says of it; the first, should there be several.
+    ///
+    /// # Errors
+    /// As [`Catalog::package`], for this bundle.
+    pub fn bundle(&self, package: &str, name: &str) -> Result<Option<CatalogBundle>, Vec<Problem>> {
+        let is_bundle =
+            |entry: &&Entry| entry.head.schema == package::BUNDLE_SCHEMA && entry.head.name == name;
+        let mut found = Package::default();
+        if let Some(entry) = self.index.entries(package).iter().find(is_bundle) {
+            self.add(&mut found, std::slice::from_ref(entry), Detail::Full)?;
         }
+        Ok(found.bundles.pop())
     }
 
     /// The packages with a bundle that provides an API, sorted. Every bundle is looked at when it is first asked.
@@ -122,14 +128,82 @@ impl Catalog {
     /// # Errors
     /// As [`Catalog::package`], for every package.
     pub fn providers(&self, api: &Gvk) -> Result<BTreeSet<String>, Vec<Problem>> {
-        let mut providers = BTreeSet::new();
-        for name in self.packages() {
+        let providers = self.providers.get_or_init(|| self.all_providers());
+        match providers {
+            Ok(providers) => Ok(providers.get(api).cloned().unwrap_or_default()),
+            Err(problems) => Err(problems.clone()),
+        }
+    }
+
+    fn all_providers(&self) -> Result<Providers, Vec<Problem>> {
+        let names: Vec<_> = self.packages().collect();
+        let provided = names.par_iter().map(|name| {
             let package = self.package(name, Detail::Choice)?.unwrap_or_default();
-            let mut provided = package.bundles.iter().flat_map(CatalogBundle::provided);
-            if provided.any(|provided| provided == *api) {
-                providers.insert(name.to_owned());
+            let provided = package.bundles.iter().flat_map(CatalogBundle::provided);
+            Ok((package.name.clone(), provided.collect::<BTreeSet<_>>()))
+        });
+        let mut providers = Providers::new();
+        for provided in provided.collect::<Vec<Result<_, Vec<Problem>>>>() {
+            let (name, apis) = provided?;
+            for api in apis {
+                providers.entry(api).or_default().insert(name.clone());
             }
         }
         Ok(providers)
+    }
+
+    /// Builds documents. One that turns out to belong elsewhere is left out.
+    fn add(
+        &self,
+        package: &mut Package,
+        entries: &[Entry],
+        detail: Detail,
+    ) -> Result<(), Vec<Problem>> {
+        let mut problems = vec![];
+        for run in entries.chunk_by(|one, next| one.is_near(next)) {
+            let (Some(first), Some(last)) = (run.first(), run.last()) else {
+                continue;
+            };
+            let path = self.index.files.get(first.file).map_or("", String::as_str);
+            let place = |line| Place {
+                path: path.to_owned(),
+                line,
+            };
+            let text = match self.content.read(path, first.start..last.end) {
+                Ok(text) => text,
+                Err(error) => {
+                    problems.push(Problem::error(parse::BLOB_RULE, error.to_string()).at(place(0)));
+                    continue;
+                }
+            };
+            for entry in run {
+                let text = entry.part_of(&text, first.start);
+                let documents = yaml::read(text, &self.limits);
+                let document = documents.map(|mut documents| {
+                    let is_there = entry.ordinal < documents.len();
+                    is_there.then(|| documents.swap_remove(entry.ordinal))
+                });
+                let added = match document {
+                    Ok(Some(document))
+                        if parse::head(&document.value) == Ok(entry.head.clone()) =>
+                    {
+                        let place = place(entry.line + document.line - 1);
+                        parse::add(package, entry.head.clone(), document.value, place, detail)
+                    }
+                    Ok(_) => Ok(()),
+                    Err(error) => {
+                        let line = entry.line + error.line().unwrap_or(1) - 1;
+                        let problem = Problem::error(parse::BLOB_RULE, error.message());
+                        Err(vec![problem.at(place(line))])
+                    }
+                };
+                problems.extend(added.err().into_iter().flatten());
+            }
+        }
+        if problems.is_empty() {
+            Ok(())
+        } else {
+            Err(problems)
+        }
     }
 }

@@ -4,6 +4,7 @@
 //! a document without a schema is refused, unknown schemas are kept, the keys of blobs are found in any case as Go's
 //! JSON reader finds them, and a field of the wrong type refuses its blob.
 
+use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
 use super::package::{
@@ -17,7 +18,7 @@ use crate::problem::{Place, Problem};
 pub(super) const BLOB_RULE: &str = "catalog-blob";
 
 /// What a document says it is: `schema`, `package` and `name`, each empty when it is not there.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Head {
     /// Its schema, such as `olm.bundle`.
     pub schema: String,

@@ -8,7 +8,10 @@ use std::{
 
 use walkdir::WalkDir;
 
-use super::SourceError;
+use super::{
+    SourceError,
+    catalog_files::{CatalogFiles, Part},
+};
 use crate::{files::FileTree, limits::Limits};
 
 /// How deep folders are searched for others.
@@ -46,6 +49,46 @@ pub(super) fn read(
         }
     }
     Ok(reader.tree)
+}
+
+/// Lists the files of a catalog below `root`, which stay where they are. Links are followed as long as they stay inside.
+pub(super) fn catalog(root: &Path, limits: &Limits) -> Result<CatalogFiles, SourceError> {
+    let real_root = fs::canonicalize(root).map_err(|error| SourceError::reading(root, error))?;
+    let mut files = CatalogFiles::default();
+    for entry in WalkDir::new(root).follow_root_links(true) {
+        let entry = entry.map_err(|error| {
+            let path = error.path().unwrap_or(root).to_owned();
+            SourceError::reading(&path, cause(error))
+        })?;
+        let path = entry.path();
+        if entry.path_is_symlink() && entry.depth() > 0 {
+            stay_inside(path, root, &real_root)?;
+        }
+        let metadata = fs::metadata(path).map_err(|error| SourceError::reading(path, error))?;
+        if metadata.is_dir() {
+            continue;
+        }
+        if !metadata.is_file() {
+            return Err(SourceError::NotAFile(path.to_owned()));
+        }
+        let (file, size) = (path.to_owned(), metadata.len());
+        files.insert(
+            relative(path, root)?,
+            Part {
+                file,
+                start: 0,
+                size,
+            },
+        );
+        if files.len() > limits.catalog_files {
+            return Err(SourceError::Limit {
+                path: root.to_owned(),
+                limit: limits.catalog_files as u64,
+                what: "files a catalog",
+            });
+        }
+    }
+    Ok(files)
 }
 
 /// Reads one file; it may be a link.
@@ -126,10 +169,10 @@ impl Reader<'_> {
             })?;
             let path = entry.path();
             if entry.path_is_symlink() {
-                self.stay_inside(path)?;
+                stay_inside(path, self.root, &self.real_root)?;
             }
             let metadata = fs::metadata(path).map_err(|source| failed(path, source))?;
-            let name = self.name(path)?;
+            let name = relative(path, self.root)?;
             let added = if metadata.is_dir() {
                 self.tree.insert_folder(name)
             } else {
@@ -142,20 +185,6 @@ impl Reader<'_> {
             })?;
         }
         Ok(())
-    }
-
-    fn stay_inside(&self, link: &Path) -> Result<(), SourceError> {
-        let target = fs::canonicalize(link).map_err(|source| SourceError::Read {
-            path: link.to_owned(),
-            source,
-        })?;
-        if target.starts_with(&self.real_root) {
-            return Ok(());
-        }
-        Err(SourceError::LinkOutside {
-            link: link.to_owned(),
-            root: self.root.to_owned(),
-        })
     }
 
     fn content(&mut self, path: &Path) -> Result<Vec<u8>, SourceError> {
@@ -175,14 +204,23 @@ impl Reader<'_> {
         }
         Ok(content)
     }
+}
 
-    /// The path relative to the root, `/` between the parts.
-    fn name(&self, path: &Path) -> Result<String, SourceError> {
-        let relative = path.strip_prefix(self.root).unwrap_or(path);
-        let parts: Option<Vec<_>> = relative.iter().map(|part| part.to_str()).collect();
-        let parts = parts.ok_or_else(|| SourceError::NotUnicode(path.to_owned()))?;
-        Ok(parts.join("/"))
+fn stay_inside(link: &Path, root: &Path, real_root: &Path) -> Result<(), SourceError> {
+    let target = fs::canonicalize(link).map_err(|error| SourceError::reading(link, error))?;
+    if target.starts_with(real_root) {
+        return Ok(());
     }
+    let (link, root) = (link.to_owned(), root.to_owned());
+    Err(SourceError::LinkOutside { link, root })
+}
+
+/// The path relative to the root, `/` between the parts.
+fn relative(path: &Path, root: &Path) -> Result<String, SourceError> {
+    let below = path.strip_prefix(root).unwrap_or(path);
+    let parts: Option<Vec<_>> = below.iter().map(|part| part.to_str()).collect();
+    let parts = parts.ok_or_else(|| SourceError::NotUnicode(path.to_owned()))?;
+    Ok(parts.join("/"))
 }
 
 /// What the system says, without the path that the message has already.

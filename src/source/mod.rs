@@ -5,15 +5,20 @@
     reason = "I/O edge"
 )]
 
+mod archive;
+mod catalog_files;
 mod dir;
+mod tar_files;
 
 use std::{
-    io,
+    fs::{self, File},
+    io::{self, Read},
     path::{Path, PathBuf},
 };
 
 pub use self::dir::folders_with;
 use crate::{
+    catalog::Content,
     files::{BadPath, FileTree},
     limits::Limits,
 };
@@ -32,6 +37,9 @@ pub enum SourceError {
     /// A bundle is a folder with folders in it.
     #[error("{} is a file; a bundle is a folder with the folders `manifests` and `metadata`", .0.display())]
     NotAFolder(PathBuf),
+    /// A file that stands for a bundle is an archive.
+    #[error("{} is neither a folder nor a tar archive", .0.display())]
+    NotAnArchive(PathBuf),
     /// Sockets, pipes and devices are no content.
     #[error("{} is not a plain file", .0.display())]
     NotAFile(PathBuf),
@@ -65,11 +73,16 @@ pub enum SourceError {
         what: &'static str,
     },
     /// An image or archive, which this version does not read.
-    #[error("{0:?} is not a folder on disk, and only folders can be read")]
+    #[error("{0:?} is an image, and only folders and archives on disk can be read")]
     NotOnDisk(String),
 }
 
 impl SourceError {
+    fn reading(path: &Path, source: io::Error) -> Self {
+        let path = path.to_owned();
+        Self::Read { path, source }
+    }
+
     /// What to do about it.
     #[must_use]
     pub fn hint(&self) -> Option<String> {
@@ -89,11 +102,45 @@ impl SourceError {
     }
 }
 
-/// Reads the files below some folders of a source.
+/// What stands for standard input on the command line.
+pub const STDIN: &str = "-";
+
+/// Reads the files below some folders of a source: a folder, an archive, or an archive on standard input. An archive may
+/// have the folders in a folder of its own.
 ///
 /// # Errors
 /// The first thing that cannot be read.
 pub fn read(source: &Path, folders: &[&str], limits: &Limits) -> Result<FileTree, SourceError> {
+    match place_of(source)? {
+        Place::Folder => dir::read(source, folders, limits),
+        Place::File => tar_files::folders(source, open(source)?, folders, limits),
+        Place::Stdin => tar_files::folders(source, Box::new(io::stdin().lock()), folders, limits),
+    }
+}
+
+/// Finds the files of a catalog: a folder, a file, an archive, or either of the latter on standard input.
+///
+/// # Errors
+/// When there are none, they cannot be read, or a limit is reached.
+pub fn catalog(source: &Path, limits: &Limits) -> Result<Box<dyn Content>, SourceError> {
+    match place_of(source)? {
+        Place::Folder => Ok(Box::new(dir::catalog(source, limits)?)),
+        Place::File => catalog_files::of_file(source, open(source)?, limits),
+        Place::Stdin => catalog_files::of_stream(source, Box::new(io::stdin().lock()), limits),
+    }
+}
+
+/// Where a source is.
+enum Place {
+    Folder,
+    File,
+    Stdin,
+}
+
+fn place_of(source: &Path) -> Result<Place, SourceError> {
+    if source == Path::new(STDIN) {
+        return Ok(Place::Stdin);
+    }
     if let Some(text) = source.to_str()
         && ["docker://", "oci:", "oci-archive:", "docker-archive:"]
             .iter()
@@ -101,7 +148,20 @@ pub fn read(source: &Path, folders: &[&str], limits: &Limits) -> Result<FileTree
     {
         return Err(SourceError::NotOnDisk(text.to_owned()));
     }
-    dir::read(source, folders, limits)
+    // Asked first, because opening a pipe would wait for its other end.
+    let metadata = fs::metadata(source).map_err(|error| SourceError::reading(source, error))?;
+    if metadata.is_dir() {
+        Ok(Place::Folder)
+    } else if metadata.is_file() {
+        Ok(Place::File)
+    } else {
+        Err(SourceError::NotAFile(source.to_owned()))
+    }
+}
+
+fn open(path: &Path) -> Result<Box<dyn Read>, SourceError> {
+    let file = File::open(path).map_err(|error| SourceError::reading(path, error))?;
+    Ok(Box::new(file))
 }
 
 /// Whether `path` is one of these folders of a source, or below one.

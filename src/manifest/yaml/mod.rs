@@ -31,7 +31,19 @@ pub use write::write;
 
 use serde_json::Value;
 
+use self::scalar::Resolved;
 use crate::limits::Limits;
+
+/// The text that a plain scalar on one line stands for, where it begins with a letter or digit and stands for text.
+#[must_use]
+pub fn plain_text(scalar: &str) -> Option<&str> {
+    let begins_plainly = scalar.starts_with(|first: char| first.is_ascii_alphanumeric());
+    let is_text = matches!(
+        scalar::resolve(scalar),
+        Resolved::Text | Resolved::Timestamp
+    );
+    (begins_plainly && is_text).then_some(scalar)
+}
 
 /// One document of a stream.
 #[derive(Debug, Clone, PartialEq)]

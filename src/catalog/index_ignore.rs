@@ -1,0 +1,66 @@
+//! Which files of a catalog count: `.indexignore` files leave some out, with the patterns of `.gitignore`.
+//!
+//! Follows `walkFiles` of operator-registry (`alpha/declcfg/load.go`): every file counts, whatever it is called, but
+//! for the `.indexignore` files themselves and what they match.
+
+use ignore::gitignore::{Gitignore, GitignoreBuilder};
+
+use super::{content::Content, parse::BLOB_RULE};
+use crate::problem::Problem;
+
+const FILE_NAME: &str = ".indexignore";
+
+/// The paths of the files that count, in byte order.
+///
+/// # Errors
+/// When an `.indexignore` file cannot be read or holds a pattern that is none; all of them are told.
+pub(super) fn kept(content: &dyn Content) -> Result<Vec<String>, Vec<Problem>> {
+    let files = content.files();
+    let (mut matchers, mut problems) = (vec![], vec![]);
+    for (path, size) in &files {
+        let Some(folder) = folder_of_ignore_file(path) else {
+            continue;
+        };
+        let text = content
+            .read(path, 0..*size)
+            .map_err(|error| error.to_string());
+        match text.and_then(|text| matcher(&text)) {
+            Ok(matcher) => matchers.push((folder, matcher)),
+            Err(message) => problems.push(Problem::error(BLOB_RULE, message).at(path.as_str())),
+        }
+    }
+    if !problems.is_empty() {
+        return Err(problems);
+    }
+    // A folder comes before those inside it.
+    matchers.sort_by_key(|(folder, _)| *folder);
+    let counts =
+        |path: &&String| folder_of_ignore_file(path).is_none() && !is_ignored(path, &matchers);
+    let paths = files.iter().map(|(path, _)| path);
+    Ok(paths.filter(counts).cloned().collect())
+}
+
+/// The folder that an `.indexignore` file speaks of, with a slash at its end unless it is the root.
+fn folder_of_ignore_file(path: &str) -> Option<&str> {
+    let folder = path.strip_suffix(FILE_NAME)?;
+    (folder.is_empty() || folder.ends_with('/')).then_some(folder)
+}
+
+fn matcher(text: &[u8]) -> Result<Gitignore, String> {
+    let mut builder = GitignoreBuilder::new("");
+    for line in String::from_utf8_lossy(text).lines() {
+        let added = builder.add_line(None, line);
+        added.map_err(|error| error.to_string())?;
+    }
+    builder.build().map_err(|error| error.to_string())
+}
+
+/// The innermost `.indexignore` file that speaks of a path decides.
+fn is_ignored(path: &str, matchers: &[(&str, Gitignore)]) -> bool {
+    let verdict = matchers.iter().rev().find_map(|(folder, matcher)| {
+        let below = path.strip_prefix(folder)?;
+        let matched = matcher.matched_path_or_any_parents(below, false);
+        (!matched.is_none()).then(|| matched.is_ignore())
+    });
+    verdict.unwrap_or(false)
+}

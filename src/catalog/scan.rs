@@ -1,0 +1,295 @@
+//! Finds the documents of a catalog's file, and what each says it is, without building them.
+//!
+//! A file is read by the piece, once. Of each document only `schema`, `package` and `name` are looked at: in JSON
+//! serde_json passes over the rest, in YAML [`skim`] does. Where that is not certain the full reader decides: for one
+//! document, or, when not even the bounds between documents are certain, for the whole file.
+//!
+//! Documents are parted as by [`yaml::read`], which follows `YAMLOrJSONDecoder` of k8s.io/apimachinery.
+
+use std::{
+    fmt,
+    io::{self, Read},
+};
+
+use memchr::{memchr, memmem};
+use serde::de::{Deserialize, Deserializer, Error, IgnoredAny, MapAccess, Visitor};
+
+use super::{
+    index::Entry,
+    parse::{self, BLOB_RULE, Head},
+    skim::skim,
+    window::Window,
+};
+use crate::{
+    limits::Limits,
+    manifest::yaml,
+    problem::{Place, Problem},
+};
+
+/// Lists the documents of one file, in order. `file` is its position among the catalog's files.
+///
+/// # Errors
+/// When the file cannot be read, a limit is reached, or documents are no blobs of a catalog; all of them are told.
+pub(super) fn scan<'c>(
+    path: &str,
+    file: usize,
+    open: impl Fn() -> io::Result<Box<dyn Read + 'c>>,
+    limits: &Limits,
+) -> Result<Vec<Entry>, Vec<Problem>> {
+    let mut scan = Scan {
+        path,
+        file,
+        limits,
+        entries: vec![],
+        problems: vec![],
+    };
+    let by_the_piece =
+        open().and_then(|reader| scan.pieces(Window::new(reader, limits.file_bytes)));
+    let scanned = match by_the_piece {
+        Ok(Certainty::Certain) => Ok(()),
+        Ok(Certainty::Uncertain) => open().and_then(|reader| scan.whole(reader)),
+        Err(error) => Err(error),
+    };
+    if let Err(error) = scanned {
+        scan.refuse(0, error.to_string());
+    }
+    if scan.problems.is_empty() {
+        Ok(scan.entries)
+    } else {
+        Err(scan.problems)
+    }
+}
+
+/// Whether the quick way knows what the full reader would say.
+enum Certainty {
+    Certain,
+    Uncertain,
+}
+
+struct Scan<'s> {
+    path: &'s str,
+    file: usize,
+    limits: &'s Limits,
+    entries: Vec<Entry>,
+    problems: Vec<Problem>,
+}
+
+impl Scan<'_> {
+    fn refuse(&mut self, line: usize, message: impl Into<String>) {
+        let path = self.path.to_owned();
+        let problem = Problem::error(BLOB_RULE, message).at(Place { path, line });
+        self.problems.push(problem);
+    }
+
+    fn add(&mut self, head: Head, (start, end): (u64, u64), line: usize, ordinal: usize) {
+        if head.schema.is_empty() {
+            self.refuse(line, "the document has no schema");
+            return;
+        }
+        self.entries.push(Entry {
+            head,
+            file: self.file,
+            start,
+            end,
+            line,
+            ordinal,
+        });
+    }
+
+    fn pieces(&mut self, mut window: Window<'_>) -> io::Result<Certainty> {
+        window.read_on()?;
+        match window.rest().trim_ascii_start().first() {
+            Some(b'{') => self.json(window),
+            _ => self.yaml(window),
+        }
+    }
+
+    fn json(&mut self, mut window: Window<'_>) -> io::Result<Certainty> {
+        loop {
+            let (heads, certainty) = json_heads(window.rest(), window.is_last);
+            if let Certainty::Uncertain = certainty {
+                return Ok(Certainty::Uncertain);
+            }
+            let mut passed = 0;
+            for (head, start, end) in heads {
+                window.advance(start - passed);
+                let (position, line) = (window.position, window.line);
+                window.advance(end - start);
+                self.add(head, (position, window.position), line, 0);
+                passed = end;
+            }
+            if window.is_last {
+                return Ok(Certainty::Certain);
+            }
+            window.read_on()?;
+        }
+    }
+
+    fn yaml(&mut self, mut window: Window<'_>) -> io::Result<Certainty> {
+        loop {
+            let Some(end) = yaml_end(window.rest(), window.is_last) else {
+                window.read_on()?;
+                continue;
+            };
+            if end == 0 {
+                return Ok(Certainty::Certain);
+            }
+            let text = window.rest().get(..end).unwrap_or_default();
+            if !opens_plainly(text) {
+                return Ok(Certainty::Uncertain);
+            }
+            let (position, line) = (window.position, window.line);
+            let part = (position, position + end as u64);
+            match skim(text) {
+                Some(head) => self.add(head, part, line, 0),
+                None => {
+                    let text = text.to_vec();
+                    self.full(&text, part, line);
+                }
+            }
+            window.advance(end);
+        }
+    }
+
+    /// Has the full reader say what the documents of a part are.
+    fn full(&mut self, text: &[u8], part: (u64, u64), line: usize) {
+        match yaml::read(text, self.limits) {
+            Ok(documents) => {
+                for (ordinal, document) in documents.into_iter().enumerate() {
+                    match parse::head(&document.value) {
+                        Ok(head) => self.add(head, part, line, ordinal),
+                        Err(message) => self.refuse(line + document.line - 1, message),
+                    }
+                }
+            }
+            Err(error) => {
+                let line = error.line().map_or(line, |within| line + within - 1);
+                self.refuse(line, error.message());
+            }
+        }
+    }
+
+    fn whole(&mut self, reader: Box<dyn Read + '_>) -> io::Result<()> {
+        self.entries.clear();
+        self.problems.clear();
+        let limit = self.limits.file_bytes;
+        let mut text = vec![];
+        reader
+            .take(limit.saturating_add(1))
+            .read_to_end(&mut text)?;
+        if text.len() as u64 > limit {
+            let message = format!(
+                "the file is not an everyday one, and larger than the limit of {limit} bytes for such (--no-limits lifts it for content you trust)"
+            );
+            return Err(io::Error::other(message));
+        }
+        self.full(&text, (0, text.len() as u64), 1);
+        Ok(())
+    }
+}
+
+/// The bound of the first document: where the next separator begins, or the end of the file. Nothing when it is not at
+/// hand yet.
+fn yaml_end(text: &[u8], is_last: bool) -> Option<usize> {
+    let separator = memmem::find(text, b"\n---").map(|at| at + 1);
+    // What follows the separator is looked at with the next document.
+    separator.or_else(|| is_last.then_some(text.len()))
+}
+
+/// Whether a document begins as an everyday one does: a separator that opens it has nothing behind it, and nothing in
+/// it is for the whole stream.
+fn opens_plainly(text: &[u8]) -> bool {
+    let first = memchr(b'\n', text).and_then(|end| text.get(..end));
+    let first = first.unwrap_or(text);
+    match first.strip_prefix(b"---") {
+        Some(rest) => rest.trim_ascii().is_empty() || rest.trim_ascii().starts_with(b"#"),
+        None => !first.starts_with(b"\xef\xbb\xbf") && !first.starts_with(b"\xff\xfe"),
+    }
+}
+
+/// What the JSON documents at hand say they are, each with where it starts and ends.
+fn json_heads(text: &[u8], is_last: bool) -> (Vec<(Head, usize, usize)>, Certainty) {
+    let mut heads = vec![];
+    let mut documents = serde_json::Deserializer::from_slice(text).into_iter::<JsonHead>();
+    let mut passed = 0;
+    while let Some(document) = documents.next() {
+        match document {
+            Ok(JsonHead(head)) => {
+                let end = documents.byte_offset();
+                let between = text.get(passed..end).unwrap_or_default();
+                let blank = between.len() - between.trim_ascii_start().len();
+                heads.push((head, passed + blank, end));
+                passed = end;
+            }
+            Err(error) if error.is_eof() && !is_last => break,
+            Err(_) => return (heads, Certainty::Uncertain),
+        }
+    }
+    (heads, Certainty::Certain)
+}
+
+/// The head of a JSON document; everything else of it is passed over.
+struct JsonHead(Head);
+
+impl<'de> Deserialize<'de> for JsonHead {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        deserializer.deserialize_map(HeadVisitor).map(Self)
+    }
+}
+
+struct HeadVisitor;
+
+impl<'de> Visitor<'de> for HeadVisitor {
+    type Value = Head;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("a map")
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Head, A::Error> {
+        let mut found: [Option<String>; 3] = Default::default();
+        while let Some(key) = map.next_key::<Key>()? {
+            let Key::Head(place) = key else {
+                map.next_value::<IgnoredAny>()?;
+                continue;
+            };
+            let text = map.next_value::<String>()?;
+            match found.get_mut(place) {
+                Some(found @ None) => *found = Some(text),
+                _ => return Err(A::Error::custom("a key stands twice")),
+            }
+        }
+        let [schema, package, name] = found.map(Option::unwrap_or_default);
+        Ok(Head {
+            schema,
+            package,
+            name,
+        })
+    }
+}
+
+/// A key of a document: one of a head, by its position there, or another.
+enum Key {
+    Head(usize),
+    Other,
+}
+
+impl<'de> Deserialize<'de> for Key {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        struct KeyVisitor;
+        impl Visitor<'_> for KeyVisitor {
+            type Value = Key;
+
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str("a key")
+            }
+
+            fn visit_str<E: Error>(self, key: &str) -> Result<Key, E> {
+                let mut keys = ["schema", "package", "name"].into_iter();
+                let place = keys.position(|known| known.eq_ignore_ascii_case(key));
+                Ok(place.map_or(Key::Other, Key::Head))
+            }
+        }
+        deserializer.deserialize_identifier(KeyVisitor)
+    }
+}

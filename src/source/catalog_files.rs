@@ -1,0 +1,182 @@
+//! The files of a catalog on disk, read by the piece: those of a folder, one alone, or those inside an archive that is
+//! not compressed.
+
+use std::{
+    collections::BTreeMap,
+    fs::File,
+    io::{self, Read, Seek, SeekFrom},
+    ops::Range,
+    path::{Path, PathBuf},
+};
+
+use super::{
+    SourceError,
+    archive::{self, Member, Packing},
+};
+use crate::{catalog::Content, files::FileTree, limits::Limits};
+
+/// The catalog that one file on disk holds, or an archive there.
+pub(super) fn of_file(
+    source: &Path,
+    reader: Box<dyn Read>,
+    limits: &Limits,
+) -> Result<Box<dyn Content>, SourceError> {
+    let failed = |error| SourceError::reading(source, error);
+    let (packing, reader) = archive::packing(reader).map_err(failed)?;
+    match packing {
+        Some(Packing::Tar) => inside(source, reader, limits),
+        Some(_) => of_stream(source, Box::new(reader), limits),
+        None => {
+            let size = source.metadata().map_err(failed)?.len();
+            let name = source.file_name().unwrap_or(source.as_os_str());
+            let mut files = CatalogFiles::default();
+            let file = source.to_owned();
+            files.insert(
+                name.to_string_lossy().into_owned(),
+                Part {
+                    file,
+                    start: 0,
+                    size,
+                },
+            );
+            Ok(Box::new(files))
+        }
+    }
+}
+
+/// The files inside an archive on disk that is not compressed; they stay there.
+fn inside(
+    source: &Path,
+    reader: impl Read,
+    limits: &Limits,
+) -> Result<Box<dyn Content>, SourceError> {
+    let mut files = CatalogFiles::default();
+    let each = |member: Member<'_>| {
+        let part = Part {
+            file: source.to_owned(),
+            start: member.position,
+            size: member.size,
+        };
+        files.insert(member.path, part);
+        within(files.len(), limits)
+    };
+    let read = archive::each_member(reader, u64::MAX, each);
+    read.map_err(|error| SourceError::reading(source, error))?;
+    Ok(Box::new(files))
+}
+
+/// The catalog that a stream holds: an archive or the text itself. It is held in memory.
+pub(super) fn of_stream(
+    source: &Path,
+    reader: Box<dyn Read + '_>,
+    limits: &Limits,
+) -> Result<Box<dyn Content>, SourceError> {
+    let failed = |error| SourceError::reading(source, error);
+    let mut tree = FileTree::default();
+    let (packing, reader) = archive::packing(reader).map_err(failed)?;
+    if packing.is_none() {
+        let limit = limits.catalog_bytes;
+        let mut text = vec![];
+        let mut reader = reader.take(limit.saturating_add(1));
+        reader.read_to_end(&mut text).map_err(failed)?;
+        if text.len() as u64 > limit {
+            let path = source.to_owned();
+            return Err(SourceError::Limit {
+                path,
+                limit,
+                what: "bytes a catalog",
+            });
+        }
+        // Whatever the name, it is an acceptable one.
+        let _ = tree.insert("stdin", text);
+        return Ok(Box::new(tree));
+    }
+    let mut count = 0;
+    let each = |member: Member<'_>| {
+        count += 1;
+        let mut text = vec![];
+        member.content.read_to_end(&mut text)?;
+        tree.insert(member.path, text).map_err(io::Error::other)?;
+        within(count, limits)
+    };
+    archive::each_member(reader, limits.catalog_bytes, each).map_err(failed)?;
+    Ok(Box::new(tree))
+}
+
+fn within(files: usize, limits: &Limits) -> io::Result<()> {
+    let limit = limits.catalog_files;
+    if files <= limit {
+        return Ok(());
+    }
+    let message = format!(
+        "it is over the limit of {limit} files a catalog (--no-limits lifts it for content you trust)"
+    );
+    Err(io::Error::other(message))
+}
+
+/// Where the files of a catalog are on disk, by their path in the catalog.
+#[derive(Debug, Default)]
+pub(super) struct CatalogFiles {
+    parts: BTreeMap<String, Part>,
+}
+
+/// A part of a file on disk that is a file of the catalog.
+#[derive(Debug)]
+pub(super) struct Part {
+    /// The file on disk.
+    pub(super) file: PathBuf,
+    /// Where the part starts.
+    pub(super) start: u64,
+    /// Its size in bytes.
+    pub(super) size: u64,
+}
+
+impl CatalogFiles {
+    /// Adds a file; one that was there under the same path is replaced.
+    pub(super) fn insert(&mut self, path: String, part: Part) {
+        self.parts.insert(path, part);
+    }
+
+    /// As many files there are.
+    pub(super) fn len(&self) -> usize {
+        self.parts.len()
+    }
+
+    fn open_at(&self, path: &str, from: u64) -> io::Result<(File, &Part)> {
+        let part = self.parts.get(path).ok_or(io::ErrorKind::NotFound)?;
+        let mut file = File::open(&part.file)?;
+        let start = part.start.saturating_add(from);
+        if start > 0 {
+            file.seek(SeekFrom::Start(start))?;
+        }
+        Ok((file, part))
+    }
+}
+
+impl Content for CatalogFiles {
+    fn files(&self) -> Vec<(String, u64)> {
+        let files = self.parts.iter();
+        files
+            .map(|(path, part)| (path.clone(), part.size))
+            .collect()
+    }
+
+    fn open(&self, path: &str) -> io::Result<Box<dyn Read + '_>> {
+        let (file, part) = self.open_at(path, 0)?;
+        Ok(Box::new(file.take(part.size)))
+    }
+
+    fn read(&self, path: &str, range: Range<u64>) -> io::Result<Vec<u8>> {
+        let (file, part) = self.open_at(path, range.start)?;
+        let size = range.end.saturating_sub(range.start);
+        if range.end > part.size {
+            return Err(io::ErrorKind::UnexpectedEof.into());
+        }
+        let mut text = Vec::with_capacity(usize::try_from(size).unwrap_or_default());
+        file.take(size).read_to_end(&mut text)?;
+        if (text.len() as u64) < size {
+            return Err(io::ErrorKind::UnexpectedEof.into());
+        }
+        Ok(text)
+    }
+}
