@@ -17,6 +17,7 @@ mod cluster;
 mod corpus;
 mod hostile;
 mod live;
+mod oracle;
 mod package;
 mod program;
 mod typed;

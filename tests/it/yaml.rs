@@ -4,55 +4,25 @@
 //! Go's side is the program in `tests/tools/yaml-oracle`. The tests named `corpus_…` read the real files of the corpus.
 
 use std::collections::BTreeSet;
-use std::io::{BufRead, BufReader, Write};
 use std::path::PathBuf;
-use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
 
 use kubectl_olm::limits::Limits;
 use kubectl_olm::manifest::yaml::{self, Via};
 use serde_json::{Value, json};
 
-use super::program::tool;
+use super::oracle::Oracle;
 
-/// The Go program, answering each line with a line.
-struct Oracle {
-    child: Child,
-    input: Option<ChildStdin>,
-    output: BufReader<ChildStdout>,
-}
+/// Go's libraries, in one of the two modes of the oracle.
+struct Go(Oracle);
 
-impl Oracle {
-    fn start(mode: &str) -> Oracle {
-        let mut child = Command::new(tool("yaml-oracle"))
-            .arg(mode)
-            .stdin(Stdio::piped())
-            .stdout(Stdio::piped())
-            .spawn()
-            .expect("the oracle starts");
-        let input = child.stdin.take();
-        let output = BufReader::new(child.stdout.take().expect("a pipe"));
-        Oracle {
-            child,
-            input,
-            output,
-        }
-    }
-
-    fn ask(&mut self, question: &Value) -> Value {
-        let mut input = self.input.as_ref().expect("open until dropped");
-        let mut line = serde_json::to_vec(question).expect("a value is valid JSON");
-        line.push(b'\n');
-        input.write_all(&line).expect("the oracle reads");
-        let mut answer = String::new();
-        self.output
-            .read_line(&mut answer)
-            .expect("the oracle answers");
-        serde_json::from_str(&answer).expect("the oracle answers in JSON")
+impl Go {
+    fn start(mode: &str) -> Go {
+        Go(Oracle::start("yaml-oracle", &[mode]))
     }
 
     /// The documents that Go reads, or its error.
     fn read(&mut self, text: &str) -> Result<Vec<Value>, String> {
-        let answer = self.ask(&json!(text));
+        let answer: Value = self.0.ask(&json!(text));
         match answer["error"].as_str() {
             Some("") => Ok(answer["documents"].as_array().cloned().unwrap_or_default()),
             error => Err(error.unwrap_or_default().to_owned()),
@@ -61,14 +31,7 @@ impl Oracle {
 
     /// What Go writes. It cannot write some control characters.
     fn write(&mut self, value: &Value) -> Option<String> {
-        self.ask(value).as_str().map(str::to_owned)
-    }
-}
-
-impl Drop for Oracle {
-    fn drop(&mut self) {
-        self.input = None;
-        let _ = self.child.wait();
+        self.0.ask(value)
     }
 }
 
@@ -153,7 +116,7 @@ fn written(value: &Value) -> String {
 
 #[test]
 fn corpus_reads_as_go_reads_it() {
-    let mut go = Oracle::start("read");
+    let mut go = Go::start("read");
     let (mut files, mut refused, mut fast, mut documents) = (0, 0, 0, 0);
     for (path, text) in corpus() {
         let text = String::from_utf8(text).expect("the corpus is UTF-8");
@@ -188,8 +151,8 @@ fn corpus_reads_as_go_reads_it() {
 
 #[test]
 fn corpus_is_written_as_go_writes_it() {
-    let mut go_read = Oracle::start("read");
-    let mut go_write = Oracle::start("write");
+    let mut go_read = Go::start("read");
+    let mut go_write = Go::start("write");
     let (mut documents, mut exempt) = (0, 0);
     for (path, text) in corpus() {
         let text = String::from_utf8(text).expect("the corpus is UTF-8");
@@ -396,7 +359,7 @@ const TRICKY: &[&str] = &[
 
 #[test]
 fn tricky_texts_read_as_go_reads_them() {
-    let mut go = Oracle::start("read");
+    let mut go = Go::start("read");
     // What Go takes and we do not, and the other way round; both lists are short and meant to stay so.
     let stricter = ["a: !x,y 1\n"];
     let laxer: [&str; 0] = [];
@@ -483,8 +446,8 @@ fn tricky_strings() -> Vec<String> {
 
 #[test]
 fn tricky_strings_are_written_as_go_writes_them_and_survive() {
-    let mut go_read = Oracle::start("read");
-    let mut go_write = Oracle::start("write");
+    let mut go_read = Go::start("read");
+    let mut go_write = Go::start("write");
     let mut problems = Vec::new();
     let mut different = 0;
     let strings = tricky_strings();
@@ -617,7 +580,7 @@ fn corpus_damaged_still_reads_as_go_reads_it() {
             .into_iter()
             .filter_map(|(_, text)| String::from_utf8(text).ok()),
     );
-    let mut go = Oracle::start("read");
+    let mut go = Go::start("read");
     let mut random = Random(20_261_121);
     let mut tally = Tally::default();
     for _ in 0..rounds {
@@ -651,7 +614,7 @@ fn compare_readers(text: &str, tally: &mut Tally) {
     }
 }
 
-fn compare_with_go(text: &str, go: &mut Oracle, tally: &mut Tally) {
+fn compare_with_go(text: &str, go: &mut Go, tally: &mut Tally) {
     match (go.read(text), ours(Via::Either, text)) {
         (Ok(expected), Ok(read)) => {
             tally.both += 1;
