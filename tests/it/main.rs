@@ -21,4 +21,5 @@ mod oracle;
 mod package;
 mod program;
 mod typed;
+mod versions;
 mod yaml;
