@@ -3,34 +3,61 @@
 
 use std::{
     collections::BTreeMap,
-    fs::File,
+    fs::{File, Metadata},
     io::{self, Read, Seek, SeekFrom},
     ops::Range,
     path::{Path, PathBuf},
+    time::{Duration, SystemTime},
 };
+
+use sha2::{Digest, Sha256};
 
 use super::{
     SourceError,
     archive::{self, Member, Packing},
+    index_cache::Stamp,
 };
 use crate::{catalog::Content, files::FileTree, limits::Limits};
+
+/// What changes with every change of a file.
+#[cfg(unix)]
+fn identity(metadata: &Metadata) -> [i128; 7] {
+    use std::os::unix::fs::MetadataExt;
+    [
+        metadata.dev().into(),
+        metadata.ino().into(),
+        metadata.len().into(),
+        metadata.mtime().into(),
+        metadata.mtime_nsec().into(),
+        metadata.ctime().into(),
+        metadata.ctime_nsec().into(),
+    ]
+}
+
+/// What changes with every change of a file.
+#[cfg(not(unix))]
+fn identity(metadata: &Metadata) -> (u64, Option<SystemTime>, Option<SystemTime>) {
+    let (modified, created) = (metadata.modified().ok(), metadata.created().ok());
+    (metadata.len(), modified, created)
+}
 
 /// The catalog that one file on disk holds, or an archive there.
 pub(super) fn of_file(
     source: &Path,
     reader: Box<dyn Read>,
     limits: &Limits,
-) -> Result<Box<dyn Content>, SourceError> {
+) -> Result<CatalogSource, SourceError> {
     let failed = |error| SourceError::reading(source, error);
     let (packing, reader) = archive::packing(reader).map_err(failed)?;
     match packing {
         Some(Packing::Tar) => inside(source, reader, limits),
         Some(_) => of_stream(source, Box::new(reader), limits),
         None => {
-            let size = source.metadata().map_err(failed)?.len();
+            let metadata = source.metadata().map_err(failed)?;
             let name = source.file_name().unwrap_or(source.as_os_str());
             let mut files = CatalogFiles::default();
-            let file = source.to_owned();
+            files.note(source, &metadata);
+            let (file, size) = (source.to_owned(), metadata.len());
             files.insert(
                 name.to_string_lossy().into_owned(),
                 Part {
@@ -39,18 +66,18 @@ pub(super) fn of_file(
                     size,
                 },
             );
-            Ok(Box::new(files))
+            Ok(files.below(source))
         }
     }
 }
 
 /// The files inside an archive on disk that is not compressed; they stay there.
-fn inside(
-    source: &Path,
-    reader: impl Read,
-    limits: &Limits,
-) -> Result<Box<dyn Content>, SourceError> {
+fn inside(source: &Path, reader: impl Read, limits: &Limits) -> Result<CatalogSource, SourceError> {
     let mut files = CatalogFiles::default();
+    let metadata = source
+        .metadata()
+        .map_err(|error| SourceError::reading(source, error))?;
+    files.note(source, &metadata);
     let each = |member: Member<'_>| {
         let part = Part {
             file: source.to_owned(),
@@ -62,7 +89,7 @@ fn inside(
     };
     let read = archive::each_member(reader, u64::MAX, each);
     read.map_err(|error| SourceError::reading(source, error))?;
-    Ok(Box::new(files))
+    Ok(files.below(source))
 }
 
 /// The catalog that a stream holds: an archive or the text itself. It is held in memory.
@@ -70,7 +97,7 @@ pub(super) fn of_stream(
     source: &Path,
     reader: Box<dyn Read + '_>,
     limits: &Limits,
-) -> Result<Box<dyn Content>, SourceError> {
+) -> Result<CatalogSource, SourceError> {
     let failed = |error| SourceError::reading(source, error);
     let mut tree = FileTree::default();
     let (packing, reader) = archive::packing(reader).map_err(failed)?;
@@ -89,7 +116,10 @@ pub(super) fn of_stream(
         }
         // Whatever the name, it is an acceptable one.
         let _ = tree.insert("stdin", text);
-        return Ok(Box::new(tree));
+        return Ok(CatalogSource {
+            content: Box::new(tree),
+            stamp: None,
+        });
     }
     let mut count = 0;
     let each = |member: Member<'_>| {
@@ -100,7 +130,10 @@ pub(super) fn of_stream(
         within(count, limits)
     };
     archive::each_member(reader, limits.catalog_bytes, each).map_err(failed)?;
-    Ok(Box::new(tree))
+    Ok(CatalogSource {
+        content: Box::new(tree),
+        stamp: None,
+    })
 }
 
 fn within(files: usize, limits: &Limits) -> io::Result<()> {
@@ -118,7 +151,22 @@ fn within(files: usize, limits: &Limits) -> io::Result<()> {
 #[derive(Debug, Default)]
 pub(super) struct CatalogFiles {
     parts: BTreeMap<String, Part>,
+    state: Sha256,
+    size: u64,
+    newest: Option<SystemTime>,
 }
+
+/// A catalog's files, and what tells them from any others without reading them, where something does.
+#[derive(Debug)]
+pub struct CatalogSource {
+    /// The files.
+    pub content: Box<dyn Content>,
+    /// What tells them from others.
+    pub stamp: Option<Stamp>,
+}
+
+/// A file that changed so recently may change again without its times telling.
+const SETTLED: Duration = Duration::from_secs(2);
 
 /// A part of a file on disk that is a file of the catalog.
 #[derive(Debug)]
@@ -135,6 +183,37 @@ impl CatalogFiles {
     /// Adds a file; one that was there under the same path is replaced.
     pub(super) fn insert(&mut self, path: String, part: Part) {
         self.parts.insert(path, part);
+    }
+
+    /// Notes the state of a file on disk that the catalog is made of.
+    pub(super) fn note(&mut self, path: &Path, metadata: &Metadata) {
+        self.state.update(path.as_os_str().as_encoded_bytes());
+        self.state.update(format!("{:?}", identity(metadata)));
+        self.size += metadata.len();
+        self.newest = self.newest.max(metadata.modified().ok());
+    }
+
+    /// What tells this state of the catalog below `root` from all others; nothing when it may have changed unnoticed.
+    pub(super) fn stamp(&self, root: &Path) -> Option<Stamp> {
+        let age = SystemTime::now().duration_since(self.newest?).ok()?;
+        let place = Sha256::digest(root.canonicalize().ok()?.as_os_str().as_encoded_bytes());
+        let name = |digest: &[u8]| {
+            digest
+                .iter()
+                .take(16)
+                .map(|byte| format!("{byte:02x}"))
+                .collect()
+        };
+        let (place, state) = (name(&place), name(&self.state.clone().finalize()));
+        let size = self.size;
+        (age > SETTLED).then_some(Stamp { place, state, size })
+    }
+
+    /// The catalog of these files, which are below `root`.
+    pub(super) fn below(self, root: &Path) -> CatalogSource {
+        let stamp = self.stamp(root);
+        let content = Box::new(self);
+        CatalogSource { content, stamp }
     }
 
     /// As many files there are.

@@ -10,7 +10,7 @@ use walkdir::WalkDir;
 
 use super::{
     SourceError,
-    catalog_files::{CatalogFiles, Part},
+    catalog_files::{CatalogFiles, CatalogSource, Part},
 };
 use crate::{files::FileTree, limits::Limits};
 
@@ -52,10 +52,13 @@ pub(super) fn read(
 }
 
 /// Lists the files of a catalog below `root`, which stay where they are. Links are followed as long as they stay inside.
-pub(super) fn catalog(root: &Path, limits: &Limits) -> Result<CatalogFiles, SourceError> {
+pub(super) fn catalog(root: &Path, limits: &Limits) -> Result<CatalogSource, SourceError> {
     let real_root = fs::canonicalize(root).map_err(|error| SourceError::reading(root, error))?;
     let mut files = CatalogFiles::default();
-    for entry in WalkDir::new(root).follow_root_links(true) {
+    for entry in WalkDir::new(root)
+        .follow_root_links(true)
+        .sort_by_file_name()
+    {
         let entry = entry.map_err(|error| {
             let path = error.path().unwrap_or(root).to_owned();
             SourceError::reading(&path, cause(error))
@@ -71,6 +74,7 @@ pub(super) fn catalog(root: &Path, limits: &Limits) -> Result<CatalogFiles, Sour
         if !metadata.is_file() {
             return Err(SourceError::NotAFile(path.to_owned()));
         }
+        files.note(path, &metadata);
         let (file, size) = (path.to_owned(), metadata.len());
         files.insert(
             relative(path, root)?,
@@ -88,7 +92,7 @@ pub(super) fn catalog(root: &Path, limits: &Limits) -> Result<CatalogFiles, Sour
             });
         }
     }
-    Ok(files)
+    Ok(files.below(root))
 }
 
 /// Reads one file; it may be a link.

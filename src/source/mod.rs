@@ -8,6 +8,7 @@
 mod archive;
 mod catalog_files;
 mod dir;
+mod index_cache;
 mod tar_files;
 
 use std::{
@@ -16,9 +17,12 @@ use std::{
     path::{Path, PathBuf},
 };
 
-pub use self::dir::folders_with;
+pub use self::{
+    catalog_files::CatalogSource,
+    dir::folders_with,
+    index_cache::{Stamp, keep_index, kept_index},
+};
 use crate::{
-    catalog::Content,
     files::{BadPath, FileTree},
     limits::Limits,
 };
@@ -122,9 +126,9 @@ pub fn read(source: &Path, folders: &[&str], limits: &Limits) -> Result<FileTree
 ///
 /// # Errors
 /// When there are none, they cannot be read, or a limit is reached.
-pub fn catalog(source: &Path, limits: &Limits) -> Result<Box<dyn Content>, SourceError> {
+pub fn catalog(source: &Path, limits: &Limits) -> Result<CatalogSource, SourceError> {
     match place_of(source)? {
-        Place::Folder => Ok(Box::new(dir::catalog(source, limits)?)),
+        Place::Folder => dir::catalog(source, limits),
         Place::File => catalog_files::of_file(source, open(source)?, limits),
         Place::Stdin => catalog_files::of_stream(source, Box::new(io::stdin().lock()), limits),
     }
