@@ -11,6 +11,7 @@ use crate::{
     bundle::{self, Bundle, check::Facts},
     kube_version,
     limits::Limits,
+    manifest::names,
     problem::{Problem, Severity},
     render::{
         RenderOptions,
@@ -89,7 +90,7 @@ fn parse_certificates(text: &str) -> Result<Certificates, String> {
         "service-ca" => Ok(Certificates::ServiceCa),
         "none" => Ok(Certificates::None),
         _ => match text.strip_prefix("secret:") {
-            Some(name) if !name.is_empty() => match bundle::check::names::subdomain_error(name) {
+            Some(name) if !name.is_empty() => match names::subdomain_error(name) {
                 None => Ok(Certificates::Secret(name.to_owned())),
                 Some(reason) => Err(format!("no Secret can be called {name:?}: {reason}")),
             },
@@ -212,7 +213,7 @@ impl InstallArgs {
             .into_iter()
             .chain(watched.iter().map(String::as_str))
         {
-            if let Some(reason) = bundle::check::names::label_error(name) {
+            if let Some(reason) = names::label_error(name) {
                 let message = format!("{name:?} cannot be the name of a namespace: {reason}");
                 return Err(Failure::new(Class::Usage, message));
             }

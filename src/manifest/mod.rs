@@ -8,6 +8,7 @@ mod go_scalars;
 pub mod go_types;
 mod key;
 pub mod kustomization;
+pub mod names;
 pub mod order;
 mod quantity;
 pub mod yaml;

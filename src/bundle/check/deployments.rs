@@ -4,12 +4,13 @@ use std::collections::BTreeSet;
 
 use serde_json::{Map, Value};
 
-use super::{Facts, names, repeated};
+use super::{Facts, repeated};
 use crate::{
     bundle::{
         Bundle,
         cluster_service_version::{Permission, StrategyDeployment},
     },
+    manifest::names,
     problem::Problem,
 };
 

@@ -5,7 +5,6 @@
 
 mod custom_resource_definitions;
 mod deployments;
-pub mod names;
 mod objects;
 mod webhooks;
 

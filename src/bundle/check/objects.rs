@@ -2,10 +2,10 @@
 
 use serde_json::Value;
 
-use super::{Facts, names};
+use super::Facts;
 use crate::{
     bundle::{Bundle, KINDS},
-    manifest::Manifest,
+    manifest::{Manifest, names},
     problem::Problem,
 };
 

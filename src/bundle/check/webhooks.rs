@@ -4,12 +4,13 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use serde_json::Value;
 
-use super::{Facts, names};
+use super::Facts;
 use crate::{
     bundle::{
         Bundle,
         cluster_service_version::{AdmissionRule, WebhookDescription, WebhookType},
     },
+    manifest::names,
     problem::Problem,
 };
 
