@@ -21,6 +21,7 @@ pub mod bundle;
 pub mod catalog;
 pub mod cli;
 pub mod files;
+pub mod image;
 pub mod kube_version;
 pub mod limits;
 pub mod manifest;

@@ -16,6 +16,7 @@ mod cli;
 mod cluster;
 mod corpus;
 mod hostile;
+mod image;
 mod live;
 mod oracle;
 mod package;
