@@ -3,6 +3,7 @@
 //! A [`Catalog`] knows where each document stands and what it belongs to; nothing is read of a package before it is
 //! asked for. What the blobs mean together is decided elsewhere: `check` judges them, `resolve` chooses.
 
+pub mod channel;
 mod content;
 mod index;
 mod index_ignore;
