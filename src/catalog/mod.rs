@@ -4,6 +4,7 @@
 //! asked for. What the blobs mean together is decided elsewhere: `check` judges them, `resolve` chooses.
 
 pub mod channel;
+pub mod check;
 mod content;
 mod index;
 mod index_ignore;

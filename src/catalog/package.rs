@@ -18,6 +18,8 @@ pub const DEPRECATIONS_SCHEMA: &str = "olm.deprecations";
 
 /// The property that names a bundle's package and version; also the name of a schema.
 pub const PACKAGE_PROPERTY: &str = "olm.package";
+/// The property that names a package which a bundle requires, and the versions of it that will do.
+pub const PACKAGE_REQUIRED_PROPERTY: &str = "olm.package.required";
 /// The property for an API that a bundle provides.
 pub const GVK_PROPERTY: &str = "olm.gvk";
 /// The property that holds a whole object of the bundle, in base64.

@@ -12,6 +12,7 @@
 
 mod architecture;
 mod cases;
+mod catalog_check;
 mod cli;
 mod cluster;
 mod corpus;
