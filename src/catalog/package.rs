@@ -3,7 +3,7 @@
 //! The blobs are those of operator-registry's `alpha/declcfg/declcfg.go`; what they mean together is
 //! [`check`](super::check)'s and the resolver's business.
 
-use serde_json::Value;
+use serde_json::{Map, Value};
 
 use crate::problem::Place;
 
@@ -214,7 +214,7 @@ impl CatalogBundle {
     #[must_use]
     pub fn version(&self) -> Option<&str> {
         let property = self.properties_of(PACKAGE_PROPERTY).next()?;
-        property.get("version")?.as_str()
+        field(property.as_object()?, "version")?.as_str()
     }
 
     /// The APIs that it provides, in order; a property that names none is left out.
@@ -229,8 +229,8 @@ impl Gvk {
     #[must_use]
     pub fn parse(value: &Value) -> Option<Self> {
         let fields = value.as_object()?;
-        let text = |key: &str| match fields.get(key) {
-            None | Some(Value::Null) => Some(String::new()),
+        let text = |key: &str| match field(fields, key) {
+            None => Some(String::new()),
             Some(value) => value.as_str().map(str::to_owned),
         };
         Some(Self {
@@ -246,4 +246,14 @@ impl std::fmt::Display for Gvk {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         write!(f, "{} ({}/{})", self.kind, self.group, self.version)
     }
+}
+
+/// The value of a key in any case, the exact spelling first; nothing for null.
+pub(super) fn field<'v>(fields: &'v Map<String, Value>, key: &str) -> Option<&'v Value> {
+    let folded = || {
+        let mut fields = fields.iter();
+        fields.find_map(|(name, value)| name.eq_ignore_ascii_case(key).then_some(value))
+    };
+    let value = fields.get(key).or_else(folded);
+    value.filter(|value| !value.is_null())
 }

@@ -4,13 +4,14 @@
 //! a document without a schema is refused, unknown schemas are kept, the keys of blobs are found in any case as Go's
 //! JSON reader finds them, and a field of the wrong type refuses its blob.
 
+use base64::{Engine, prelude::BASE64_STANDARD};
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
 use super::package::{
     BUNDLE_OBJECT_PROPERTY, BUNDLE_SCHEMA, CHANNEL_SCHEMA, CSV_METADATA_PROPERTY, CatalogBundle,
     Channel, ChannelEntry, DEPRECATIONS_SCHEMA, Deprecation, Deprecations, Detail, OtherBlob,
-    PACKAGE_SCHEMA, Package, PackageDefinition, Property, RelatedImage,
+    PACKAGE_SCHEMA, Package, PackageDefinition, Property, RelatedImage, field,
 };
 use crate::problem::{Place, Problem};
 
@@ -102,12 +103,15 @@ pub(super) fn add(
         return Err(vec![blob.problem(message)]);
     }
     match head.schema.as_str() {
-        PACKAGE_SCHEMA => package.definitions.push(PackageDefinition {
-            place: blob.place.clone(),
-            default_channel: blob.text(&fields, "defaultChannel", ""),
-            description: blob.text(&fields, "description", ""),
-            properties: blob.properties(&fields, detail),
-        }),
+        PACKAGE_SCHEMA => {
+            blob.check_icon(&fields);
+            package.definitions.push(PackageDefinition {
+                place: blob.place.clone(),
+                default_channel: blob.text(&fields, "defaultChannel", ""),
+                description: blob.text(&fields, "description", ""),
+                properties: blob.properties(&fields, detail),
+            });
+        }
         CHANNEL_SCHEMA => package.channels.push(Channel {
             place: blob.place.clone(),
             name: head.name,
@@ -225,9 +229,6 @@ impl Blob {
     fn properties(&mut self, fields: &Map<String, Value>, detail: Detail) -> Vec<Property> {
         let mut properties = self.maps(fields, "properties", "", |blob, at, fields| {
             let kind = blob.text(fields, "type", at);
-            if kind.is_empty() {
-                blob.wrong(at, ".type", "set");
-            }
             let for_people = [BUNDLE_OBJECT_PROPERTY, CSV_METADATA_PROPERTY];
             if detail == Detail::Choice && for_people.contains(&kind.as_str()) {
                 return None;
@@ -238,12 +239,28 @@ impl Blob {
         properties.drain(..).flatten().collect()
     }
 
+    /// Nothing shows the icon, but a broken one makes opm refuse the catalog.
+    fn check_icon(&mut self, fields: &Map<String, Value>) {
+        match field(fields, "icon") {
+            None => {}
+            Some(Value::Object(icon)) => {
+                self.text(icon, "mediatype", "icon");
+                let data = self.text(icon, "base64data", "icon");
+                let data = data.replace(['\r', '\n'], "");
+                if BASE64_STANDARD.decode(data).is_err() {
+                    self.wrong("icon", "base64data", "base64");
+                }
+            }
+            Some(_) => self.wrong("", "icon", "a map"),
+        }
+    }
+
     fn deprecation(&mut self, at: &str, fields: &Map<String, Value>) -> Deprecation {
         let reference = match field(fields, "reference") {
             Some(Value::Object(reference)) => Some(reference),
             None => None,
             Some(_) => {
-                self.wrong(at, ".reference", "a map");
+                self.wrong(at, "reference", "a map");
                 None
             }
         };
@@ -260,19 +277,8 @@ impl Blob {
 }
 
 fn prefix(at: &str) -> String {
-    if at.is_empty() || at.ends_with('.') {
-        at.to_owned()
-    } else {
-        format!("{at}.")
+    match at {
+        "" => String::new(),
+        at => format!("{at}."),
     }
-}
-
-/// The value of a key in any case, the exact spelling first; nothing for null.
-fn field<'v>(fields: &'v Map<String, Value>, key: &str) -> Option<&'v Value> {
-    let folded = || {
-        let mut fields = fields.iter();
-        fields.find_map(|(name, value)| name.eq_ignore_ascii_case(key).then_some(value))
-    };
-    let value = fields.get(key).or_else(folded);
-    value.filter(|value| !value.is_null())
 }

@@ -82,10 +82,6 @@ impl Scan<'_> {
     }
 
     fn add(&mut self, head: Head, (start, end): (u64, u64), line: usize, ordinal: usize) {
-        if head.schema.is_empty() {
-            self.refuse(line, "the document has no schema");
-            return;
-        }
         self.entries.push(Entry {
             head,
             file: self.file,
@@ -115,7 +111,11 @@ impl Scan<'_> {
                 window.advance(start - passed);
                 let (position, line) = (window.position, window.line);
                 window.advance(end - start);
-                self.add(head, (position, window.position), line, 0);
+                if head.schema.is_empty() {
+                    self.refuse(line, "the document has no schema");
+                } else {
+                    self.add(head, (position, window.position), line, 0);
+                }
                 passed = end;
             }
             if window.is_last {
@@ -156,9 +156,13 @@ impl Scan<'_> {
         match yaml::read(text, self.limits) {
             Ok(documents) => {
                 for (ordinal, document) in documents.into_iter().enumerate() {
+                    let at = line + document.line - 1;
                     match parse::head(&document.value) {
+                        Ok(head) if head.schema.is_empty() => {
+                            self.refuse(at, "the document has no schema");
+                        }
                         Ok(head) => self.add(head, part, line, ordinal),
-                        Err(message) => self.refuse(line + document.line - 1, message),
+                        Err(message) => self.refuse(at, message),
                     }
                 }
             }

@@ -44,7 +44,7 @@ pub(super) fn skim(text: &[u8]) -> Option<Head> {
         return None;
     }
     Some(Head {
-        schema: schema?,
+        schema: schema.filter(|schema| !schema.is_empty())?,
         package: package.unwrap_or_default(),
         name: name.unwrap_or_default(),
     })

@@ -93,7 +93,8 @@ fn nothing_is_wrong_with_real_catalogs() {
                 files.insert(name, text).expect("a good path");
             }
         }
-        let catalog = Catalog::read(version, 0, &files, &Limits::DEFAULT).expect("a catalog");
+        let catalog =
+            Catalog::read(version, 0, Box::new(files), &Limits::DEFAULT).expect("a catalog");
         assert!(catalog.packages().count() > 10, "packages are missing");
         assert_eq!(check::check_all(&catalog), [], "{version}");
     }
@@ -105,7 +106,7 @@ fn problems(case: &Case) -> Vec<Problem> {
         let bytes = text.clone().into_bytes();
         files.insert(path, bytes).expect("a good path");
     }
-    let mut problems = match Catalog::read("case", 0, &files, &Limits::DEFAULT) {
+    let mut problems = match Catalog::read("case", 0, Box::new(files), &Limits::DEFAULT) {
         Ok(catalog) => check::check_all(&catalog),
         Err(problems) => problems,
     };
