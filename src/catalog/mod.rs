@@ -3,14 +3,19 @@
 //! A [`Catalog`] knows where each document stands and what it belongs to; nothing is read of a package before it is
 //! asked for. What the blobs mean together is decided elsewhere: `check` judges them, `resolve` chooses.
 
+pub mod about;
 pub mod channel;
 pub mod check;
 mod content;
+pub mod graph;
 mod index;
 mod index_ignore;
+pub mod list;
 pub mod package;
 mod parse;
 mod scan;
+pub mod search;
+pub mod show;
 mod skim;
 mod window;
 
