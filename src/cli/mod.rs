@@ -14,6 +14,7 @@ mod output;
 mod render;
 mod run;
 mod text;
+mod threads;
 mod version;
 
 use clap::{Parser, Subcommand};

@@ -9,11 +9,11 @@ use clap::Args;
 use rayon::prelude::*;
 
 use super::{
-    STACK_BYTES,
     failure::{Class, Failure},
     folder,
     install_args::{InstallArgs, words},
     output::{self, Format},
+    threads,
 };
 use crate::{bundle, manifest::Manifest, problem::Problem, render, source};
 
@@ -170,11 +170,7 @@ fn render_each(root: &Path, args: &RenderArgs) -> Result<(), Failure> {
         }
         rendered
     };
-    let pool = rayon::ThreadPoolBuilder::new()
-        .stack_size(STACK_BYTES)
-        .build();
-    let pool = pool.map_err(|error| Failure::of(Class::Bug, &error))?;
-    let rendered: Vec<_> = pool.install(|| bundles.par_iter().map(render).collect());
+    let rendered: Vec<_> = threads::pool()?.install(|| bundles.par_iter().map(render).collect());
     let (mut written, mut worst) = (0, None);
     for (source, rendered) in bundles.iter().zip(rendered) {
         let prefix = format!("{}: ", source.display());
