@@ -38,8 +38,9 @@ pub(super) struct CheckArgs {
     read: ReadArgs,
 }
 
+/// How problems are printed.
 #[derive(Debug, Clone, Copy, ValueEnum)]
-enum Format {
+pub(super) enum Format {
     Text,
     Json,
 }
@@ -57,10 +58,28 @@ pub(super) fn run(args: &CheckArgs) -> Result<(), Failure> {
             Err(problems) => problems,
         });
     }
+    conclude(
+        &args.source.display().to_string(),
+        problems,
+        args.output,
+        args.read.strict,
+    )
+}
+
+/// Prints the problems of something and tells how many there are.
+///
+/// # Errors
+/// When the problems refuse it.
+pub(super) fn conclude(
+    source: &str,
+    mut problems: Vec<Problem>,
+    format: Format,
+    strict: bool,
+) -> Result<(), Failure> {
     problems.retain(|problem| problem.severity != Severity::Note);
     problems.sort();
     problems.dedup();
-    output::print_text(&report(&problems, args.output))?;
+    output::print_text(&report(&problems, format))?;
     let count = |severity| {
         problems
             .iter()
@@ -70,12 +89,11 @@ pub(super) fn run(args: &CheckArgs) -> Result<(), Failure> {
     let (errors, warnings) = (count(Severity::Error), count(Severity::Warning));
     let counted = |count, word| format!("{count} {word}{}", if count == 1 { "" } else { "s" });
     let summary = format!(
-        "{}: {}, {}",
-        args.source.display(),
+        "{source}: {}, {}",
         counted(errors, "error"),
         counted(warnings, "warning"),
     );
-    if args.read.refuses(&problems) {
+    if errors > 0 || strict && warnings > 0 {
         return Err(Failure::new(Class::Refused, summary));
     }
     output::tell(&summary);

@@ -81,6 +81,15 @@ impl Failure {
         ExitCode::from(self.class as u8)
     }
 
+    /// The problems that content is refused for; none when that is not why.
+    pub(super) fn into_problems(self) -> Result<Vec<Problem>, Self> {
+        if self.problems.is_empty() {
+            Err(self)
+        } else {
+            Ok(self.problems)
+        }
+    }
+
     /// What kind of failure it is.
     pub(super) fn class(&self) -> Class {
         self.class

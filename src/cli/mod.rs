@@ -5,6 +5,8 @@
     reason = "I/O edge"
 )]
 
+mod catalog;
+mod catalog_args;
 mod check;
 mod completion;
 mod failure;
@@ -13,6 +15,7 @@ mod install_args;
 mod output;
 mod render;
 mod run;
+mod table;
 mod text;
 mod threads;
 mod version;
@@ -32,6 +35,7 @@ struct Cli {
 #[derive(Debug, Subcommand)]
 enum Command {
     Render(Box<render::RenderArgs>),
+    Catalog(catalog::CatalogCommand),
     Check(check::CheckArgs),
     Completion(completion::CompletionArgs),
     Version(version::VersionArgs),
@@ -45,6 +49,7 @@ const OVERVIEW: &str = "\
 kubectl olm does on your machine what the Operator Lifecycle Manager does inside a cluster.
 
   render      print or write every object that installing an operator results in
+  catalog     list, search, show, draw and check what catalogs have
   check       show every problem of a bundle
   completion  print a completion script
   version     print the version
@@ -53,6 +58,7 @@ Examples:
   kubectl olm render ./bundle -n ops
   kubectl olm render ./bundle -n ops -o dir:out
   kubectl olm check ./bundle
+  kubectl olm catalog search queue --catalog ./catalog
 
 `kubectl olm COMMAND --help` tells more.
 ";

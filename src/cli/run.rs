@@ -12,7 +12,7 @@ use std::{
 use clap::Parser;
 
 use super::{
-    Cli, Command, OVERVIEW, STACK_BYTES, check, completion,
+    Cli, Command, OVERVIEW, STACK_BYTES, catalog, check, completion,
     failure::{Class, Failure},
     output, render, version,
 };
@@ -60,6 +60,7 @@ fn work() -> Result<(), Failure> {
     match cli.command {
         None => output::print_text(OVERVIEW),
         Some(Command::Render(args)) => render::run(&args),
+        Some(Command::Catalog(command)) => catalog::run(&command),
         Some(Command::Check(args)) => check::run(&args),
         Some(Command::Completion(args)) => completion::run(&args),
         Some(Command::Version(args)) => version::run(&args),

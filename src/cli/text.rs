@@ -27,15 +27,18 @@ pub(super) fn problem_lines(problems: &[Problem], prefix: &str) -> String {
 /// As many characters of a line are shown.
 const SHOWN_CHARACTERS: usize = 4_000;
 
-/// Text that came from content, with everything that could steer a terminal or forge a line made visible, and without
-/// what is too long to read.
+/// Text that came from content, made [`visible`] and without what is too long to read.
 pub(super) fn printable(text: &str) -> String {
+    match text.char_indices().nth(SHOWN_CHARACTERS) {
+        Some((end, _)) => visible(text.get(..end).unwrap_or_default()) + "…",
+        None => visible(text),
+    }
+}
+
+/// Text that came from content, with everything that could steer a terminal or forge a line made visible.
+pub(super) fn visible(text: &str) -> String {
     let mut safe = String::with_capacity(text.len());
-    for (count, character) in text.chars().enumerate() {
-        if count == SHOWN_CHARACTERS {
-            safe.push('…');
-            break;
-        }
+    for character in text.chars() {
         let steers = character.is_control()
             || matches!(character, '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2060}'..='\u{206f}' | '\u{feff}');
         if steers {

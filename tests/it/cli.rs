@@ -15,6 +15,12 @@ fn every_help_text() {
     for command in [
         &[][..],
         &["render"],
+        &["catalog"],
+        &["catalog", "list"],
+        &["catalog", "search"],
+        &["catalog", "show"],
+        &["catalog", "graph"],
+        &["catalog", "check"],
         &["check"],
         &["completion"],
         &["version"],

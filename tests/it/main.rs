@@ -12,6 +12,7 @@
 
 mod architecture;
 mod cases;
+mod catalog;
 mod catalog_check;
 mod cli;
 mod cluster;

@@ -1,0 +1,54 @@
+//! `kubectl olm catalog check`: every problem of a catalog, for its author.
+
+use clap::Args;
+
+use super::super::{
+    catalog_args::{CatalogSource, RequiredCatalogArgs},
+    check::{self, Format},
+    failure::Failure,
+};
+use crate::catalog;
+
+/// Show every problem of a catalog
+///
+/// Keeps the rules that the Operator Lifecycle Manager and `opm validate` keep. Exits 3 when the catalog would be
+/// refused.
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  # Everything that is wrong with a catalog
+  kubectl olm catalog check ./catalog
+
+  # For a pipeline
+  kubectl olm catalog check ./catalog --strict -o json")]
+pub(super) struct CheckArgs {
+    /// Catalog to check: a folder of YAML and JSON files, or a file
+    #[arg(value_name = "SOURCE")]
+    source: CatalogSource,
+    /// Output
+    #[arg(short, long, value_name = "FORMAT", default_value = "text")]
+    output: Format,
+    /// Treat warnings as errors
+    #[arg(long)]
+    strict: bool,
+    /// Lift the limits on sizes and counts, for content you trust
+    #[arg(long)]
+    no_limits: bool,
+}
+
+/// Runs the command.
+///
+/// # Errors
+/// When there is no catalog to read, or it has problems that refuse it.
+pub(super) fn run(args: &CheckArgs) -> Result<(), Failure> {
+    let source = args.source.clone();
+    let problems = match RequiredCatalogArgs::of(source, args.no_limits).open() {
+        Ok(catalogs) => catalogs
+            .iter()
+            .flat_map(catalog::check::check_all)
+            .collect(),
+        // What cannot be read is a problem like others.
+        Err(failure) => failure.into_problems()?,
+    };
+    check::conclude(args.source.text(), problems, args.output, args.strict)
+}

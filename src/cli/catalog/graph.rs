@@ -1,0 +1,91 @@
+//! `kubectl olm catalog graph`: the upgrades of a package, for tools that draw.
+
+use clap::{Args, ValueEnum, builder::NonEmptyStringValueParser};
+
+use super::{
+    super::{
+        catalog_args::RequiredCatalogArgs,
+        failure::{Class, Failure},
+        output,
+    },
+    near, no_package,
+};
+use crate::catalog::{
+    Catalog, Detail, Package,
+    graph::{self, Graph},
+};
+
+/// Draw the upgrades of a package
+///
+/// An arrow leads from what is installed to what it can be upgraded to: a solid one for `replaces`, a dashed one for
+/// `skips`, a dotted one from a range of versions for `skipRange`. Heads, the default channel and what is deprecated
+/// are marked. When several catalogs have the package, the first is drawn.
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  # For Markdown
+  kubectl olm catalog graph queue-operator --catalog ./catalog
+
+  # As a picture
+  kubectl olm catalog graph queue-operator --catalog ./catalog -o dot | dot -Tsvg > queue.svg")]
+pub(super) struct GraphArgs {
+    /// Package to draw
+    #[arg(value_name = "PACKAGE", value_parser = NonEmptyStringValueParser::new())]
+    package: String,
+    /// Channel to draw (default: all)
+    #[arg(long, value_parser = NonEmptyStringValueParser::new())]
+    channel: Option<String>,
+    #[command(flatten)]
+    catalogs: RequiredCatalogArgs,
+    /// Language of the graph
+    #[arg(short, long, value_name = "FORMAT", default_value = "mermaid")]
+    output: Format,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+enum Format {
+    Mermaid,
+    Dot,
+}
+
+/// Runs the command.
+///
+/// # Errors
+/// When a catalog or the package cannot be read, or there is no such package or channel.
+pub(super) fn run(args: &GraphArgs) -> Result<(), Failure> {
+    let catalogs = args.catalogs.open()?;
+    let package = first(&catalogs, &args.package)?;
+    if let Some(channel) = &args.channel
+        && package.channel(channel).is_none()
+    {
+        return Err(no_channel(&package, channel));
+    }
+    let graph = Graph::of(&package, args.channel.as_deref());
+    output::print_text(&match args.output {
+        Format::Mermaid => graph::mermaid(&graph),
+        Format::Dot => graph::dot(&graph),
+    })
+}
+
+/// The package of the first catalog that has it.
+fn first(catalogs: &[Catalog], name: &str) -> Result<Package, Failure> {
+    for catalog in catalogs {
+        let package = catalog.package(name, Detail::Choice).map_err(|problems| {
+            Failure::refused(problems, format!("package {name} cannot be read"))
+        })?;
+        if let Some(package) = package {
+            return Ok(package);
+        }
+    }
+    Err(no_package(catalogs, name))
+}
+
+fn no_channel(package: &Package, name: &str) -> Failure {
+    let message = format!("package {} has no channel {name:?}", package.name);
+    let failure = Failure::new(Class::Refused, message);
+    let names = || package.channels.iter().map(|channel| channel.name.as_str());
+    match near(name, names()).first() {
+        Some(near) => failure.with_hint(format!("did you mean {near}?")),
+        None => failure.with_hint("`kubectl olm catalog show` lists the channels of a package"),
+    }
+}

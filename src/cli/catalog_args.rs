@@ -1,0 +1,194 @@
+//! The flags that name catalogs, and the catalogs that they lead to.
+
+use std::{
+    collections::BTreeSet,
+    path::{Path, PathBuf},
+    str::FromStr,
+};
+
+use clap::Args;
+
+use super::failure::{Class, Failure};
+use crate::{catalog::Catalog, limits::Limits, source};
+
+/// Which catalogs are read.
+#[derive(Debug, Clone, Args)]
+pub(super) struct CatalogArgs {
+    /// Catalog to take packages from: a folder of YAML and JSON files, a file, a tar archive or `-`; repeat for several,
+    /// of which the first is preferred. Messages call it NAME, by default what the folder or file is called
+    #[arg(long, value_name = "[NAME=]SOURCE")]
+    pub catalog: Vec<CatalogSource>,
+    /// Priority of a catalog (default: 0): the highest is preferred; repeat for several
+    #[arg(long, value_name = "NAME=NUMBER", requires = "catalog")]
+    pub catalog_priority: Vec<CatalogPriority>,
+}
+
+/// Which catalogs are read by a command about catalogs, and how strictly.
+#[derive(Debug, Args)]
+pub(super) struct RequiredCatalogArgs {
+    #[command(flatten)]
+    catalogs: CatalogArgs,
+    /// Lift the limits on sizes and counts, for content you trust
+    #[arg(long)]
+    no_limits: bool,
+}
+
+impl RequiredCatalogArgs {
+    /// The flags that would name one catalog.
+    pub(super) fn of(source: CatalogSource, no_limits: bool) -> Self {
+        let catalogs = CatalogArgs {
+            catalog: vec![source],
+            catalog_priority: vec![],
+        };
+        Self {
+            catalogs,
+            no_limits,
+        }
+    }
+
+    /// Opens the catalogs, in the order in which they were named.
+    ///
+    /// # Errors
+    /// When none is named, or as [`CatalogArgs::open`].
+    pub(super) fn open(&self) -> Result<Vec<Catalog>, Failure> {
+        let limits = if self.no_limits {
+            Limits::NONE
+        } else {
+            Limits::DEFAULT
+        };
+        if !self.catalogs.is_given() {
+            let message = "no catalog is named";
+            let hint = "name one with --catalog";
+            return Err(Failure::new(Class::Usage, message).with_hint(hint));
+        }
+        self.catalogs.open(&limits)
+    }
+}
+
+/// A catalog, and what to call it.
+#[derive(Debug, Clone)]
+pub(super) struct CatalogSource {
+    /// What messages call it.
+    name: String,
+    /// Where it is.
+    source: PathBuf,
+}
+
+/// The priority of a catalog.
+#[derive(Debug, Clone)]
+pub(super) struct CatalogPriority {
+    name: String,
+    priority: i64,
+}
+
+impl FromStr for CatalogSource {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        let (name, source) = match text.split_once('=') {
+            Some((name, source)) if !name.contains(['/', '\\']) => (name, source),
+            _ => (default_name(text), text),
+        };
+        if name.is_empty() || source.is_empty() {
+            return Err("use SOURCE or NAME=SOURCE".to_owned());
+        }
+        Ok(Self {
+            name: name.to_owned(),
+            source: PathBuf::from(source),
+        })
+    }
+}
+
+/// What a folder or file is called, without the ending.
+fn default_name(source: &str) -> &str {
+    if source == source::STDIN {
+        return "stdin";
+    }
+    let name = Path::new(source).file_name().and_then(|name| name.to_str());
+    let name = name.unwrap_or(source);
+    let endings = [
+        ".tar.gz", ".tar.zst", ".tgz", ".tar", ".yaml", ".yml", ".json",
+    ];
+    let stem = endings.iter().find_map(|ending| name.strip_suffix(ending));
+    stem.filter(|stem| !stem.is_empty()).unwrap_or(name)
+}
+
+impl FromStr for CatalogPriority {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        let usage = "use NAME=NUMBER, with the name of a catalog";
+        let (name, priority) = text.rsplit_once('=').ok_or(usage)?;
+        let name = name.to_owned();
+        let priority = priority.parse().map_err(|_| usage)?;
+        Ok(Self { name, priority })
+    }
+}
+
+impl CatalogSource {
+    /// Where it is, as the user named it.
+    pub(super) fn text(&self) -> &str {
+        self.source.to_str().unwrap_or_default()
+    }
+}
+
+impl CatalogArgs {
+    /// Whether any is named.
+    pub(super) fn is_given(&self) -> bool {
+        !self.catalog.is_empty()
+    }
+
+    /// Opens the catalogs, in the order in which they were named.
+    ///
+    /// # Errors
+    /// When the names are not clear, or a catalog cannot be read.
+    pub(super) fn open(&self, limits: &Limits) -> Result<Vec<Catalog>, Failure> {
+        let mut names = BTreeSet::new();
+        if let Some(twice) = self
+            .catalog
+            .iter()
+            .find(|catalog| !names.insert(&catalog.name))
+        {
+            let message = format!("two catalogs are called {}", twice.name);
+            let hint = "name them: --catalog NAME=SOURCE";
+            return Err(Failure::new(Class::Usage, message).with_hint(hint));
+        }
+        let unknown = |given: &&CatalogPriority| !names.contains(&given.name);
+        if let Some(given) = self.catalog_priority.iter().find(unknown) {
+            let names: Vec<_> = names.iter().map(|name| name.as_str()).collect();
+            let message = format!("there is no catalog called {}", given.name);
+            let hint = format!("the catalogs are called {}", names.join(", "));
+            return Err(Failure::new(Class::Usage, message).with_hint(hint));
+        }
+        let priority = |name: &str| {
+            let mut given = self.catalog_priority.iter().rev();
+            let given = given.find(|given| given.name == name);
+            given.map_or(0, |given| given.priority)
+        };
+        let catalogs = self.catalog.iter();
+        let opened = catalogs.map(|catalog| open(catalog, priority(&catalog.name), limits));
+        opened.collect()
+    }
+}
+
+fn open(given: &CatalogSource, priority: i64, limits: &Limits) -> Result<Catalog, Failure> {
+    let source = source::catalog(&given.source, limits)?;
+    let known = source.stamp.as_ref().and_then(source::kept_index);
+    if let Some(index) = known {
+        let catalog = Catalog::indexed(&given.name, priority, source.content, index, limits);
+        return Ok(catalog);
+    }
+    let catalog = Catalog::read(&given.name, priority, source.content, limits);
+    let catalog = catalog.map_err(|problems| {
+        let message = format!("{} cannot be read as a catalog", given.source.display());
+        Failure::refused(problems, message)
+    })?;
+    if catalog.packages().next().is_none() {
+        let message = format!("{} holds no package", given.source.display());
+        return Err(Failure::new(Class::Refused, message));
+    }
+    if let Some(stamp) = &source.stamp {
+        source::keep_index(stamp, catalog.index());
+    }
+    Ok(catalog)
+}

@@ -1,0 +1,161 @@
+//! Tables as kubectl prints them: columns three spaces apart, `<none>` for what is empty.
+//!
+//! On a terminal a table is as wide as the terminal, where that leaves enough to read: what is too long is cut, the
+//! longest first. Elsewhere nothing is ever cut.
+
+use std::io;
+
+use unicode_width::{UnicodeWidthChar, UnicodeWidthStr};
+
+use super::text::visible;
+
+/// The space between two columns.
+const GAP: usize = 3;
+/// No column is cut to less.
+const MIN_WIDTH: usize = 12;
+
+/// A table: its rows have as many cells as it has headers.
+pub(super) struct Table {
+    headers: Option<Vec<String>>,
+    rows: Vec<Vec<String>>,
+}
+
+impl Table {
+    /// A table without rows.
+    pub(super) fn new<'h>(headers: impl IntoIterator<Item = &'h str>) -> Self {
+        let headers = headers.into_iter().map(str::to_owned).collect();
+        Self {
+            headers: Some(headers),
+            rows: vec![],
+        }
+    }
+
+    /// The same table without its headers.
+    #[must_use]
+    pub(super) fn without_headers(mut self) -> Self {
+        self.headers = None;
+        self
+    }
+
+    /// Adds a row. Its cells may say anything; what is no text to show is made visible.
+    pub(super) fn push(&mut self, cells: impl IntoIterator<Item = String>) {
+        let cells = cells.into_iter().map(|cell| match cell.as_str() {
+            "" => "<none>".to_owned(),
+            text => visible(text),
+        });
+        self.rows.push(cells.collect());
+    }
+
+    /// The lines, each behind `indent`, no wider than `width` columns where that can be.
+    #[must_use]
+    pub(super) fn text(&self, indent: &str, width: Option<usize>) -> String {
+        let lines = || self.headers.iter().chain(&self.rows);
+        let mut widths: Vec<usize> = vec![];
+        for line in lines() {
+            widths.resize(widths.len().max(line.len()), 0);
+            for (width, cell) in widths.iter_mut().zip(line) {
+                *width = (*width).max(cell.width());
+            }
+        }
+        if let Some(width) = width {
+            fit(&mut widths, width.saturating_sub(indent.len()));
+        }
+        let mut text = String::new();
+        for line in lines() {
+            text.push_str(indent);
+            let mut pending = 0;
+            for (cell, width) in line.iter().zip(&widths) {
+                text.extend(std::iter::repeat_n(' ', pending));
+                let cell = cut(cell, *width);
+                pending = width.saturating_sub(cell.width()) + GAP;
+                text.push_str(&cell);
+            }
+            text.push('\n');
+        }
+        text
+    }
+}
+
+/// The width of the terminal that standard output goes to; nothing when it goes elsewhere.
+#[must_use]
+pub(super) fn terminal_width() -> Option<usize> {
+    let (width, _) = terminal_size::terminal_size_of(io::stdout())?;
+    Some(usize::from(width.0))
+}
+
+/// Takes columns from the widest ones, until the line fits or nothing more can be taken.
+fn fit(widths: &mut [usize], line: usize) {
+    let gaps = GAP * widths.len().saturating_sub(1);
+    let mut over = (widths.iter().sum::<usize>() + gaps).saturating_sub(line);
+    while over > 0 {
+        let widest = widths.iter().copied().max().unwrap_or_default();
+        if widest <= MIN_WIDTH {
+            return;
+        }
+        // All that are as wide are cut alike, down to the next narrower one.
+        let next = widths.iter().copied().filter(|width| *width < widest).max();
+        let next = next.unwrap_or_default().max(MIN_WIDTH);
+        let count = widths.iter().filter(|width| **width == widest).count();
+        let share = over.div_ceil(count).min(widest - next);
+        // The last one tells least.
+        let widths = widths.iter_mut().rev();
+        for width in widths.filter(|width| **width == widest) {
+            let taken = share.min(over);
+            *width -= taken;
+            over -= taken;
+        }
+    }
+}
+
+/// The text in as many columns of the terminal, with a sign where it was cut.
+fn cut(text: &str, width: usize) -> String {
+    if text.width() <= width {
+        return text.to_owned();
+    }
+    let (mut short, mut used) = (String::new(), 1);
+    for character in text.chars() {
+        used += character.width().unwrap_or_default();
+        if used > width {
+            break;
+        }
+        short.push(character);
+    }
+    short.push('…');
+    short
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn table() -> Table {
+        let mut table = Table::new(["NAME", "DESCRIPTION"]);
+        table.push(["queue-operator", "runs message queues"].map(str::to_owned));
+        table.push(["漢字\n", ""].map(str::to_owned));
+        table
+    }
+
+    #[test]
+    fn columns_are_as_wide_as_what_is_shown_in_them() {
+        let text = "NAME             DESCRIPTION\n\
+                    queue-operator   runs message queues\n\
+                    漢字\\u{a}        <none>\n";
+        assert_eq!(table().text("", None), text);
+        let rows = text.split_once('\n').map(|(_, rows)| rows);
+        assert_eq!(
+            Some(table().without_headers().text("", None).as_str()),
+            rows
+        );
+    }
+
+    #[test]
+    fn a_terminal_cuts_the_longest_column() {
+        let text = "  NAME             DESCRIPTION\n  \
+                      queue-operator   runs message…\n  \
+                      漢字\\u{a}        <none>\n";
+        assert_eq!(table().text("  ", Some(32)), text);
+        // Both are cut to the same width, and then no further.
+        let lines = table().text("", Some(5));
+        assert!(lines.contains("\nqueue-opera…   runs messag…\n"), "{lines}");
+    }
+}
