@@ -72,17 +72,17 @@ impl About {
 pub fn summary(markdown: &str) -> String {
     let lines = || markdown.lines().map(str::trim);
     let is_prose = |line: &&str| line.starts_with(char::is_alphanumeric);
-    let prose = lines().find(is_prose);
-    let heading = || {
-        let bare = lines().map(|line| line.trim_matches(['#', '*', '=', '-', ' ']));
-        bare.into_iter().find(|line| !line.is_empty())
+    let paragraph = lines().skip_while(|line| !is_prose(line));
+    let paragraph: Vec<_> = paragraph.take_while(is_prose).collect();
+    let text = if paragraph.is_empty() {
+        let mut bare = lines().map(|line| line.trim_matches(['#', '*', '=', '-', ' ']));
+        let heading = bare.find(|line| !line.is_empty());
+        heading.unwrap_or_default().to_owned()
+    } else {
+        paragraph.join(" ")
     };
-    let line = prose.or_else(heading).unwrap_or_default();
-    let sentence = line
-        .split_once(". ")
-        .map_or(line, |(sentence, _)| sentence)
-        .trim_end_matches('.');
-    one_line(sentence)
+    let sentence = text.split(". ").next().unwrap_or_default();
+    one_line(sentence.trim_end_matches('.'))
 }
 
 fn one_line(text: &str) -> String {
@@ -150,7 +150,8 @@ mod tests {
         for (markdown, expected) in [
             ("", ""),
             ("# Queue\n\nRuns  queues. And more.", "Runs queues"),
-            ("Runs v1.2 queues.\nMore", "Runs v1.2 queues"),
+            ("Runs v1.2\nqueues.\nMore", "Runs v1.2 queues"),
+            ("- item\nRuns queues\n- item", "Runs queues"),
             ("## Only a heading ##\n---", "Only a heading"),
         ] {
             assert_eq!(summary(markdown), expected);
