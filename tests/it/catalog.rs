@@ -83,6 +83,22 @@ fn read(path: &Path) -> Value {
 }
 
 #[test]
+fn completion_offers_the_packages_of_the_catalogs_named_so_far() {
+    let offered = |words: &[&str]| run(["__complete", "catalog"].iter().chain(words)).stdout;
+    let example = "testdata/catalogs/example";
+    assert_eq!(
+        offered(&["show", "--catalog", example, "mail"]),
+        "mail-archive\nmail-operator\n:4\n"
+    );
+    let named = format!("--catalog=ours={example}");
+    assert_eq!(
+        offered(&["list", &named, "minimal", "que"]),
+        "queue-operator\n:4\n"
+    );
+    assert_eq!(offered(&["graph", "--catalog", "not-there", ""]), ":0\n");
+}
+
+#[test]
 fn lists_equal_those_of_opm() {
     let Some(corpus) = corpus() else {
         return;

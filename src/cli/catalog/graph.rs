@@ -8,7 +8,7 @@ use super::{
         failure::{Class, Failure},
         output,
     },
-    near, no_package,
+    completion, near, no_package,
 };
 use crate::catalog::{
     Catalog, Detail, Package,
@@ -30,7 +30,7 @@ Examples:
   kubectl olm catalog graph queue-operator --catalog ./catalog -o dot | dot -Tsvg > queue.svg")]
 pub(super) struct GraphArgs {
     /// Package to draw
-    #[arg(value_name = "PACKAGE", value_parser = NonEmptyStringValueParser::new())]
+    #[arg(value_name = "PACKAGE", value_parser = NonEmptyStringValueParser::new(), add = completion::packages())]
     package: String,
     /// Channel to draw (default: all)
     #[arg(long, value_parser = NonEmptyStringValueParser::new())]

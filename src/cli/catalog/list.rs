@@ -4,7 +4,7 @@ use clap::{Args, builder::NonEmptyStringValueParser};
 
 use super::{
     super::{catalog_args::RequiredCatalogArgs, failure::Failure},
-    Made, each_package,
+    Made, completion, each_package,
     listing::{Column, ListingArgs, Row},
 };
 use crate::catalog::{
@@ -30,7 +30,7 @@ Examples:
   kubectl olm catalog list --bundles --catalog ours=./catalog --catalog ./community -o json")]
 pub(super) struct ListArgs {
     /// Packages to list (default: all)
-    #[arg(value_name = "PACKAGE", value_parser = NonEmptyStringValueParser::new())]
+    #[arg(value_name = "PACKAGE", value_parser = NonEmptyStringValueParser::new(), add = completion::packages())]
     packages: Vec<String>,
     /// List channels
     #[arg(long)]

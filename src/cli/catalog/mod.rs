@@ -3,6 +3,7 @@
 //! Catalogs are large, so they are gone through package by package, on all cores; only rows are kept.
 
 mod check;
+mod completion;
 mod graph;
 mod list;
 mod listing;

@@ -12,7 +12,7 @@ use super::{
         table::{Table, terminal_width},
         text::visible,
     },
-    each_package,
+    completion, each_package,
     list::deprecated,
     listing::{json, yaml},
 };
@@ -36,7 +36,7 @@ Examples:
     jq -r '.packages[0].channels[] | select(.default) | .bundles[].version'")]
 pub(super) struct ShowArgs {
     /// Package to show
-    #[arg(value_name = "PACKAGE", value_parser = NonEmptyStringValueParser::new())]
+    #[arg(value_name = "PACKAGE", value_parser = NonEmptyStringValueParser::new(), add = completion::packages())]
     package: String,
     #[command(flatten)]
     catalogs: RequiredCatalogArgs,
