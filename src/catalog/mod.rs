@@ -7,6 +7,7 @@ pub mod about;
 pub mod channel;
 pub mod check;
 mod content;
+pub mod facts;
 pub mod graph;
 mod index;
 mod index_ignore;

@@ -3,14 +3,15 @@
 //! As in [`list`], these are the shapes of JSON and YAML output. What the package offers and
 //! needs is what the head of its default channel does.
 
-use std::fmt;
+use std::{collections::BTreeSet, fmt};
 
 use serde::Serialize;
 use serde_json::Value;
 
 use super::{
     Catalog,
-    list::{self, BundleFacts, ChannelFacts, Facts, ListedPackage},
+    facts::{BundleFacts, ChannelFacts, Facts},
+    list::{self, ListedPackage},
     package::{CatalogBundle, Detail, Gvk},
 };
 use crate::problem::Problem;
@@ -139,21 +140,31 @@ pub fn package(catalog: &Catalog, name: &str) -> Result<Option<ShownPackage>, Ve
 /// What a bundle needs, each once; a property whose value has the wrong shape is left out.
 fn requirements(bundle: &CatalogBundle) -> Vec<Requirement> {
     let text = |value: &Value, key: &str| value[key].as_str().unwrap_or_default().to_owned();
+    let mut seen = BTreeSet::new();
     let properties = bundle.properties.iter();
-    let mut requirements = vec![];
     let found = properties.filter_map(|property| match property.kind.as_str() {
-        GVK_REQUIRED => Some(Requirement::Api(Gvk::parse(&property.value)?.into())),
-        PACKAGE_REQUIRED => Some(Requirement::Package {
-            name: text(&property.value, "packageName"),
-            version_range: text(&property.value, "versionRange"),
-        }),
-        LABEL_REQUIRED => Some(Requirement::Label(text(&property.value, "label"))),
-        CONSTRAINT => Some(Requirement::Constraint(property.value.clone())),
+        GVK_REQUIRED => Some((
+            property,
+            Requirement::Api(Gvk::parse(&property.value)?.into()),
+        )),
+        PACKAGE_REQUIRED => {
+            let name = text(&property.value, "packageName");
+            let version_range = text(&property.value, "versionRange");
+            Some((
+                property,
+                Requirement::Package {
+                    name,
+                    version_range,
+                },
+            ))
+        }
+        LABEL_REQUIRED => Some((property, Requirement::Label(text(&property.value, "label")))),
+        CONSTRAINT => Some((property, Requirement::Constraint(property.value.clone()))),
         _ => None,
     });
-    requirements.extend(found);
-    requirements.dedup();
-    requirements
+    let new = found
+        .filter(|(property, _)| seen.insert((property.kind.as_str(), property.value.to_string())));
+    new.map(|(_, requirement)| requirement).collect()
 }
 
 impl From<Gvk> for Api {

@@ -12,7 +12,7 @@ use std::collections::{BTreeMap, BTreeSet};
 pub use self::{dot::dot, mermaid::mermaid};
 use super::{
     channel,
-    list::Facts,
+    facts::Facts,
     package::{BUNDLE_SCHEMA, CHANNEL_SCHEMA, Channel, PACKAGE_SCHEMA, Package},
 };
 

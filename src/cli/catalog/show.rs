@@ -17,7 +17,7 @@ use super::{
     listing::{json, yaml},
 };
 use crate::catalog::{
-    list::{BundleFacts, ChannelFacts},
+    facts::{BundleFacts, ChannelFacts},
     show::{self, ShownPackage},
 };
 
