@@ -1,7 +1,7 @@
 //! Tables as kubectl prints them: columns three spaces apart, `<none>` for what is empty.
 //!
 //! On a terminal a table is as wide as the terminal, where that leaves enough to read: what is too long is cut, the
-//! longest first. Elsewhere nothing is ever cut.
+//! longest first, and names only when nothing else is left to cut. Elsewhere nothing is ever cut.
 
 use std::io;
 
@@ -17,15 +17,17 @@ const MIN_WIDTH: usize = 12;
 /// A table: its rows have as many cells as it has headers.
 pub(super) struct Table {
     headers: Option<Vec<String>>,
+    names: usize,
     rows: Vec<Vec<String>>,
 }
 
 impl Table {
-    /// A table without rows.
-    pub(super) fn new<'h>(headers: impl IntoIterator<Item = &'h str>) -> Self {
+    /// A table without rows, whose first columns, so many, are names: people copy them.
+    pub(super) fn new<'h>(headers: impl IntoIterator<Item = &'h str>, names: usize) -> Self {
         let headers = headers.into_iter().map(str::to_owned).collect();
         Self {
             headers: Some(headers),
+            names,
             rows: vec![],
         }
     }
@@ -58,7 +60,13 @@ impl Table {
             }
         }
         if let Some(width) = width {
-            fit(&mut widths, width.saturating_sub(indent.len()));
+            let gaps = GAP * widths.len().saturating_sub(1) + indent.len();
+            let all = widths.iter().sum::<usize>() + gaps;
+            let mut over = all.saturating_sub(width);
+            if let Some(others) = widths.get_mut(self.names..) {
+                over = narrow(others, over);
+            }
+            narrow(&mut widths, over);
         }
         let mut text = String::new();
         for line in lines() {
@@ -83,14 +91,12 @@ pub(super) fn terminal_width() -> Option<usize> {
     Some(usize::from(width.0))
 }
 
-/// Takes columns from the widest ones, until the line fits or nothing more can be taken.
-fn fit(widths: &mut [usize], line: usize) {
-    let gaps = GAP * widths.len().saturating_sub(1);
-    let mut over = (widths.iter().sum::<usize>() + gaps).saturating_sub(line);
+/// Makes columns narrower, the widest first, by `over` in all; gives by how much that could not be done.
+fn narrow(widths: &mut [usize], mut over: usize) -> usize {
     while over > 0 {
         let widest = widths.iter().copied().max().unwrap_or_default();
         if widest <= MIN_WIDTH {
-            return;
+            break;
         }
         // All that are as wide are cut alike, down to the next narrower one.
         let next = widths.iter().copied().filter(|width| *width < widest).max();
@@ -105,6 +111,7 @@ fn fit(widths: &mut [usize], line: usize) {
             over -= taken;
         }
     }
+    over
 }
 
 /// The text in as many columns of the terminal, with a sign where it was cut.
@@ -129,7 +136,7 @@ mod tests {
     use super::*;
 
     fn table() -> Table {
-        let mut table = Table::new(["NAME", "DESCRIPTION"]);
+        let mut table = Table::new(["NAME", "DESCRIPTION"], 1);
         table.push(["queue-operator", "runs message queues"].map(str::to_owned));
         table.push(["漢字\n", ""].map(str::to_owned));
         table
@@ -149,13 +156,23 @@ mod tests {
     }
 
     #[test]
-    fn a_terminal_cuts_the_longest_column() {
+    fn a_terminal_cuts_what_is_long_and_names_last() {
         let text = "  NAME             DESCRIPTION\n  \
                       queue-operator   runs message…\n  \
                       漢字\\u{a}        <none>\n";
         assert_eq!(table().text("  ", Some(32)), text);
-        // Both are cut to the same width, and then no further.
-        let lines = table().text("", Some(5));
+        let lines = table().text("", Some(27));
         assert!(lines.contains("\nqueue-opera…   runs messag…\n"), "{lines}");
+        // Less would not be worth reading.
+        assert_eq!(table().text("", Some(5)), lines);
+    }
+
+    #[test]
+    fn columns_that_are_as_wide_are_cut_alike() {
+        let mut widths = [40, 30, 30, 5];
+        assert_eq!(narrow(&mut widths, 25), 0);
+        assert_eq!(widths, [25, 25, 25, 5]);
+        assert_eq!(narrow(&mut widths, 100), 61);
+        assert_eq!(widths, [12, 12, 12, 5]);
     }
 }

@@ -68,6 +68,7 @@ fn print<T: Row + Send>(
 
 impl Row for ListedPackage {
     const KIND: &'static str = "packages";
+    const NAMES: usize = 1;
 
     fn catalog(&self) -> &str {
         &self.catalog
@@ -92,6 +93,7 @@ impl Row for ListedPackage {
 
 impl Row for ListedChannel {
     const KIND: &'static str = "channels";
+    const NAMES: usize = 3;
 
     fn catalog(&self) -> &str {
         &self.catalog
@@ -120,6 +122,7 @@ impl Row for ListedChannel {
 
 impl Row for ListedBundle {
     const KIND: &'static str = "bundles";
+    const NAMES: usize = 3;
 
     fn catalog(&self) -> &str {
         &self.catalog

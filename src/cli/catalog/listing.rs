@@ -74,6 +74,8 @@ impl<T> Column<T> {
 pub(super) trait Row: Serialize {
     /// What a list of such rows is called in JSON and YAML.
     const KIND: &'static str;
+    /// How many of the columns come first and are names.
+    const NAMES: usize;
     /// The name of the catalog.
     fn catalog(&self) -> &str;
     /// What `-o name` prints.
@@ -108,10 +110,12 @@ impl ListingArgs {
     fn table<T: Row>(&self, rows: &[T], catalogs: usize) -> String {
         let mut columns = T::columns();
         columns.retain(|column| column.shown == Shown::Always || self.output == Format::Wide);
+        let mut names = T::NAMES;
         if catalogs > 1 {
+            names += 1;
             columns.insert(0, Column::new("CATALOG", |row| row.catalog().to_owned()));
         }
-        let mut table = Table::new(columns.iter().map(|column| column.header));
+        let mut table = Table::new(columns.iter().map(|column| column.header), names);
         for row in rows {
             table.push(columns.iter().map(|column| (column.text)(row)));
         }

@@ -54,6 +54,7 @@ pub(super) fn run(args: &SearchArgs) -> Result<(), Failure> {
 
 impl Row for Found {
     const KIND: &'static str = "packages";
+    const NAMES: usize = 1;
 
     fn catalog(&self) -> &str {
         &self.package.catalog

@@ -171,7 +171,7 @@ fn bundles_text(bundles: &[BundleFacts], width: Option<usize>) -> String {
     ];
     let is_used = |text: &Text| bundles.iter().any(|bundle| !text(bundle).is_empty());
     let columns: Vec<_> = columns.iter().filter(|(_, text)| is_used(text)).collect();
-    let mut table = Table::new(columns.iter().map(|(header, _)| *header));
+    let mut table = Table::new(columns.iter().map(|(header, _)| *header), 2);
     for bundle in bundles {
         table.push(columns.iter().map(|(_, text)| text(bundle)));
     }
