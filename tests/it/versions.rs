@@ -15,7 +15,7 @@ use kubectl_olm::{
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use super::{oracle::Oracle, program::root};
+use super::{oracle::Oracle, program::root, random::Random};
 
 /// What a text is read as; the oracle knows them by the same names.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
@@ -268,17 +268,7 @@ fn collect(value: &Value, found: &mut BTreeSet<String>) {
     }
 }
 
-/// A generator of the same numbers in every run (xorshift64).
-struct Random(u64);
-
 impl Random {
-    fn below(&mut self, bound: usize) -> usize {
-        self.0 ^= self.0 << 13;
-        self.0 ^= self.0 >> 7;
-        self.0 ^= self.0 << 17;
-        usize::try_from(self.0 >> 33).expect("31 bits") % bound
-    }
-
     fn of<T: Copy>(&mut self, choices: &[T]) -> T {
         choices[self.below(choices.len())]
     }
@@ -333,7 +323,7 @@ fn made_up_texts_mean_what_they_mean_in_go() {
         "!", "~", "^", "|", "||", ",", "\t", "é",
     ];
     let (mut oracle, mut tally) = (Oracle::start("versions-oracle", &[]), Tally::default());
-    let mut random = Random(0x6f6c_6d76_3076_3121);
+    let mut random = Random::new(0x6f6c_6d76_3076_3121);
     for _ in 0..20_000 {
         let range = random.range();
         tally.ask(&mut oracle, &range, &[Dialect::Range, Dialect::Constraint]);

@@ -10,7 +10,7 @@ use kubectl_olm::limits::Limits;
 use kubectl_olm::manifest::yaml::{self, Via};
 use serde_json::{Value, json};
 
-use super::oracle::Oracle;
+use super::{oracle::Oracle, random::Random};
 
 /// Go's libraries, in one of the two modes of the oracle.
 struct Go(Oracle);
@@ -506,19 +506,6 @@ fn tricky_strings_are_written_as_go_writes_them_and_survive() {
     );
 }
 
-/// A small generator of numbers, the same on every run.
-struct Random(u64);
-
-impl Random {
-    fn below(&mut self, bound: usize) -> usize {
-        self.0 = self
-            .0
-            .wrapping_mul(6_364_136_223_846_793_005)
-            .wrapping_add(1_442_695_040_888_963_407);
-        usize::try_from(self.0 >> 33).unwrap_or(0) % bound.max(1)
-    }
-}
-
 /// Some lines of a text with a few small damages.
 fn damaged(random: &mut Random, text: &str) -> String {
     #[rustfmt::skip]
@@ -581,7 +568,7 @@ fn corpus_damaged_still_reads_as_go_reads_it() {
             .filter_map(|(_, text)| String::from_utf8(text).ok()),
     );
     let mut go = Go::start("read");
-    let mut random = Random(20_261_121);
+    let mut random = Random::new(20_261_121);
     let mut tally = Tally::default();
     for _ in 0..rounds {
         let from = if random.below(4) == 0 {
