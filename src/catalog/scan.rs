@@ -131,9 +131,6 @@ impl Scan<'_> {
                 window.read_on()?;
                 continue;
             };
-            if end == 0 {
-                return Ok(Certainty::Certain);
-            }
             let text = window.rest().get(..end).unwrap_or_default();
             if !opens_plainly(text) {
                 return Ok(Certainty::Uncertain);
@@ -148,6 +145,11 @@ impl Scan<'_> {
                 }
             }
             window.advance(end);
+            match separator_end(window.rest(), window.is_last) {
+                Some(0) => return Ok(Certainty::Certain),
+                Some(end) => window.advance(end),
+                None => return Ok(Certainty::Uncertain),
+            }
         }
     }
 
@@ -192,22 +194,38 @@ impl Scan<'_> {
     }
 }
 
-/// The bound of the first document: where the next separator begins, or the end of the file. Nothing when it is not at
-/// hand yet.
+/// The bound of the first document: where the next separator begins, or the end of the file. Nothing when it, or the
+/// line of the separator, is not at hand yet.
 fn yaml_end(text: &[u8], is_last: bool) -> Option<usize> {
-    let separator = memmem::find(text, b"\n---").map(|at| at + 1);
-    // What follows the separator is looked at with the next document.
-    separator.or_else(|| is_last.then_some(text.len()))
+    match memmem::find(text, b"\n---") {
+        Some(at) => {
+            let separator = text.get(at + 1..).unwrap_or_default();
+            (is_last || memchr(b'\n', separator).is_some()).then_some(at + 1)
+        }
+        None => is_last.then_some(text.len()),
+    }
 }
 
-/// Whether a document begins as an everyday one does: a separator that opens it has nothing behind it, and nothing in
-/// it is for the whole stream.
+/// Where the line of a separator ends, which stands between documents and is a part of none; nothing when it is not an
+/// everyday one.
+fn separator_end(text: &[u8], is_last: bool) -> Option<usize> {
+    let end = memchr(b'\n', text).map(|end| end + 1);
+    let end = end.or_else(|| is_last.then_some(text.len()))?;
+    let rest = text.get(..end)?.trim_ascii();
+    let rest = rest.strip_prefix(b"---").unwrap_or(rest).trim_ascii();
+    (rest.is_empty() || rest.starts_with(b"#")).then_some(end)
+}
+
+/// Whether a document begins as an everyday one does: with nothing that is for the whole stream, nothing behind a
+/// separator of its own, and not with what would be JSON if it stood alone.
 fn opens_plainly(text: &[u8]) -> bool {
-    let first = memchr(b'\n', text).and_then(|end| text.get(..end));
-    let first = first.unwrap_or(text);
+    let text = text.trim_ascii_start();
+    let first = text.split(|byte| *byte == b'\n').next().unwrap_or_default();
     match first.strip_prefix(b"---") {
-        Some(rest) => rest.trim_ascii().is_empty() || rest.trim_ascii().starts_with(b"#"),
-        None => !first.starts_with(b"\xef\xbb\xbf") && !first.starts_with(b"\xff\xfe"),
+        Some(rest) => rest.trim_ascii().is_empty(),
+        None => ![&b"\xef\xbb\xbf"[..], b"\xff\xfe", b"{"]
+            .iter()
+            .any(|start| first.starts_with(start)),
     }
 }
 
