@@ -2,7 +2,10 @@
 //!
 //! Choosing takes catalogs, what is wanted and what there is already, and gives bundles; nothing is fetched.
 
+mod channel_order;
 pub mod universe;
+pub mod upgrade_graph;
+pub mod upgrade_path;
 
 use std::{collections::BTreeSet, sync::Arc};
 

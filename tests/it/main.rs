@@ -26,5 +26,6 @@ mod package;
 mod program;
 mod random;
 mod typed;
+mod upgrade_path;
 mod versions;
 mod yaml;

@@ -1,0 +1,248 @@
+//! Which bundle of a channel can be installed over which.
+//!
+//! The edges are those of OLM v0's `ReplacesPredicate` and `SkipRangeIncludesPredicate`
+//! (operator-lifecycle-manager, `pkg/controller/registry/resolver/cache/predicates.go`), which OLM v1 shares. The ways
+//! along them are found in [`upgrade_path`](super::upgrade_path).
+
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    fmt,
+};
+
+use semver::Version;
+
+use super::channel_order::head_to_tail;
+use crate::{
+    catalog::{CatalogBundle, Channel, ChannelEntry, Package},
+    versions::{self, Range},
+};
+
+/// The property that keeps a bundle from ever being chosen by OLM v0.
+const DEPRECATED_PROPERTY: &str = "olm.deprecated";
+
+/// What lets one bundle be installed over another.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Link {
+    /// Its `replaces` names the other.
+    Replaces,
+    /// Its `skips` name the other.
+    Skips,
+    /// Its `skipRange`, which is given, holds the other's version.
+    SkipRange(String),
+}
+
+/// A bundle that can be installed over another one.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Hop {
+    /// The name of the bundle before.
+    pub from: String,
+    /// The name of the bundle after.
+    pub to: String,
+    /// What allows it.
+    pub link: Link,
+}
+
+/// The upgrades of one channel.
+#[derive(Debug)]
+pub struct UpgradeGraph<'p> {
+    pub(super) package: &'p Package,
+    pub(super) channel: &'p Channel,
+    /// From head to tail, then what is not on the chain, newest first.
+    pub(super) nodes: Vec<Node<'p>>,
+    /// Where each name stands among the nodes.
+    positions: BTreeMap<&'p str, usize>,
+    /// How many nodes are on the chain, or why there is none.
+    pub(super) chain: Result<usize, String>,
+    /// The nodes that replace or skip a bundle, by its name, in their order.
+    pub(super) over: BTreeMap<&'p str, Vec<usize>>,
+    /// The nodes that have a range, in their order.
+    pub(super) ranges: Vec<(usize, Range)>,
+}
+
+/// An entry with the version of its bundle.
+#[derive(Debug)]
+pub(super) struct Node<'p> {
+    pub(super) entry: &'p ChannelEntry,
+    pub(super) version: Option<Version>,
+    /// Whether OLM v0 never chooses it.
+    pub(super) prohibited: bool,
+}
+
+impl Link {
+    /// What lets the bundle of `entry` be installed over the one of this name and version.
+    #[must_use]
+    pub fn over(entry: &ChannelEntry, name: &str, version: Option<&Version>) -> Option<Self> {
+        Self::by_name(entry, name).or_else(|| {
+            let range = Range::parse(&entry.skip_range).ok()?;
+            let holds = range.contains(version?);
+            holds.then(|| Self::SkipRange(entry.skip_range.clone()))
+        })
+    }
+
+    /// What lets it, whatever the other's version is.
+    pub(super) fn by_name(entry: &ChannelEntry, name: &str) -> Option<Self> {
+        if name.is_empty() {
+            None
+        } else if entry.replaces == name {
+            Some(Self::Replaces)
+        } else {
+            let skips = entry.skips.iter().any(|skip| skip == name);
+            skips.then_some(Self::Skips)
+        }
+    }
+}
+
+impl<'p> UpgradeGraph<'p> {
+    /// The graph of a channel; nothing when the package has none of that name.
+    #[must_use]
+    pub fn of(package: &'p Package, channel: &str) -> Option<Self> {
+        let channel = package.channel(channel)?;
+        let bundles = package.bundles.iter().rev();
+        let bundles = bundles
+            .map(|bundle| (bundle.name.as_str(), bundle))
+            .collect();
+        let entries = with_bundles(channel, &bundles);
+        let order = head_to_tail(&package.name, &channel.name, &entries);
+        let chain = order.as_ref().map(Vec::len).map_err(Clone::clone);
+        let mut graph = Self {
+            package,
+            channel,
+            nodes: nodes(&bundles, order.unwrap_or_default(), &entries),
+            chain,
+            positions: BTreeMap::new(),
+            over: BTreeMap::new(),
+            ranges: vec![],
+        };
+        for (at, node) in graph.nodes.iter().enumerate() {
+            graph.positions.insert(&node.entry.name, at);
+            let skips = node.entry.skips.iter().map(String::as_str);
+            let over: BTreeSet<_> = skips.chain([node.entry.replaces.as_str()]).collect();
+            for name in over.into_iter().filter(|name| !name.is_empty()) {
+                graph.over.entry(name).or_default().push(at);
+            }
+            let range = Range::parse(&node.entry.skip_range).ok();
+            graph.ranges.extend(range.map(|range| (at, range)));
+        }
+        Some(graph)
+    }
+
+    /// The head of the channel.
+    ///
+    /// # Errors
+    /// When the channel is not one chain, in the words of OLM.
+    pub fn head(&self) -> Result<&'p ChannelEntry, &str> {
+        let chain = self.chain.as_ref().map_err(String::as_str)?;
+        let head = self.nodes.first().filter(|_| *chain > 0);
+        head.map(|node| node.entry)
+            .ok_or("the channel has no entries")
+    }
+
+    /// The entries of the chain, from head to tail; none when there is no chain.
+    pub fn chain(&self) -> impl Iterator<Item = &'p ChannelEntry> {
+        let chain = self.chain.as_ref().map_or(0, |length| *length);
+        self.nodes.iter().take(chain).map(|node| node.entry)
+    }
+
+    /// Every entry: the chain from head to tail, then those that are skipped or that no chain leads to, newest first.
+    pub fn entries(&self) -> impl Iterator<Item = &'p ChannelEntry> {
+        self.nodes.iter().map(|node| node.entry)
+    }
+
+    /// Every edge, ordered by where it leads: what an entry replaces and skips, also outside the channel, and the
+    /// entries of the channel that its range holds. There can be as many as the square of the entries.
+    pub fn edges(&self) -> impl Iterator<Item = Hop> {
+        self.nodes.iter().flat_map(|node| self.edges_to(node))
+    }
+
+    /// The entry of this name, by position in the order of [`UpgradeGraph::entries`].
+    pub(super) fn position(&self, name: &str) -> Option<usize> {
+        self.positions.get(name).copied()
+    }
+
+    fn edges_to(&self, node: &Node<'p>) -> impl Iterator<Item = Hop> {
+        let to = node.entry;
+        let skips = to.skips.iter().map(|skip| (skip.as_str(), Link::Skips));
+        let replaced = (!to.replaces.is_empty()).then_some((to.replaces.as_str(), Link::Replaces));
+        let named: BTreeMap<_, _> = skips.chain(replaced).collect();
+        let by_name: BTreeSet<_> = named.keys().copied().collect();
+        let hop = move |from: &str, link: Link| Hop {
+            from: from.to_owned(),
+            to: to.name.clone(),
+            link,
+        };
+        let range = Range::parse(&to.skip_range).ok();
+        let others = if range.is_some() {
+            self.nodes.as_slice()
+        } else {
+            &[]
+        };
+        let held = others.iter().filter_map(move |other| {
+            let held = range.as_ref()?.contains(other.version.as_ref()?);
+            let name = other.entry.name.as_str();
+            let new = held && !by_name.contains(name) && name != to.name;
+            new.then(|| hop(name, Link::SkipRange(to.skip_range.clone())))
+        });
+        named
+            .into_iter()
+            .map(move |(from, link)| hop(from, link))
+            .chain(held)
+    }
+}
+
+/// Whether OLM v0 never chooses a bundle, because it has the property `olm.deprecated`.
+pub(super) fn is_prohibited(bundle: &CatalogBundle) -> bool {
+    bundle.properties_of(DEPRECATED_PROPERTY).next().is_some()
+}
+
+type Bundles<'p> = BTreeMap<&'p str, &'p CatalogBundle>;
+
+/// The entries of a channel that have a bundle; of two with one name, the first.
+fn with_bundles<'p>(channel: &'p Channel, bundles: &Bundles<'p>) -> Vec<&'p ChannelEntry> {
+    let mut seen = BTreeSet::new();
+    let entries = channel.entries.iter();
+    let entries = entries.filter(|entry| bundles.contains_key(entry.name.as_str()));
+    entries
+        .filter(|entry| seen.insert(entry.name.as_str()))
+        .collect()
+}
+
+/// The entries with the versions of their bundles: first those in order, then the others, newest first.
+fn nodes<'p>(
+    bundles: &Bundles<'p>,
+    order: Vec<&'p ChannelEntry>,
+    entries: &[&'p ChannelEntry],
+) -> Vec<Node<'p>> {
+    let node = |entry: &'p ChannelEntry| {
+        let bundle = bundles.get(entry.name.as_str()).copied();
+        let version = bundle.and_then(CatalogBundle::version);
+        Node {
+            entry,
+            version: version.and_then(|version| versions::parse_tolerant(version).ok()),
+            prohibited: bundle.is_some_and(is_prohibited),
+        }
+    };
+    let on_chain: BTreeSet<_> = order.iter().map(|entry| entry.name.as_str()).collect();
+    let others = entries
+        .iter()
+        .filter(|entry| !on_chain.contains(entry.name.as_str()));
+    let mut others: Vec<_> = others.map(|entry| node(entry)).collect();
+    others.sort_by(|one, other| {
+        let by_version = match (&one.version, &other.version) {
+            (Some(one), Some(other)) => versions::compare(other, one),
+            (one, other) => one.is_none().cmp(&other.is_none()),
+        };
+        by_version.then_with(|| one.entry.name.cmp(&other.entry.name))
+    });
+    order.into_iter().map(node).chain(others).collect()
+}
+
+/// As a sentence about the newer bundle: what it does with the older one.
+impl fmt::Display for Link {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Replaces => f.write_str("replaces"),
+            Self::Skips => f.write_str("skips"),
+            Self::SkipRange(range) => write!(f, "skipRange {range}"),
+        }
+    }
+}
