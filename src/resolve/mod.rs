@@ -1,101 +1,301 @@
 //! Which bundle of which catalog is installed, and what it brings along.
 //!
 //! Choosing takes catalogs, what is wanted and what there is already, and gives bundles; nothing is fetched.
+//! [`resolve`] reads as the whole does: the candidates for each package that is wanted, then what goes together.
 
 mod channel_order;
+mod cluster_extension;
+mod dependencies;
+pub mod explain;
+mod near;
+mod offer;
+mod request;
+mod subscription;
 pub mod universe;
 pub mod upgrade_graph;
 pub mod upgrade_path;
 
 use std::{collections::BTreeSet, sync::Arc};
 
-use semver::Version;
+pub use self::request::{Installed, Provided, Request, Rules, UpgradePolicy, Wanted};
 
+use self::{
+    cluster_extension::ClusterExtension,
+    explain::Explanation,
+    offer::{Offer, offers},
+    subscription::{Selection, Subscription},
+    universe::Universe,
+};
 use crate::{
-    catalog::{CatalogBundle, Gvk, Package},
+    catalog::{Catalog, CatalogBundle, Package},
     problem::Problem,
+    versions,
 };
 
-/// What is to be resolved. Everything wanted is resolved together, so that it fits together.
-#[derive(Debug, Clone, Default)]
-pub struct Request {
-    /// The packages asked for.
-    pub wanted: Vec<Wanted>,
-    /// The operators that are installed in the namespace already.
-    pub installed: Vec<Installed>,
-    /// What the cluster has from elsewhere.
-    pub provided: Vec<Provided>,
-    /// Whether dependencies are left to the user.
-    pub without_dependencies: bool,
-}
+/// The rule of the warnings about what is deprecated.
+const DEPRECATED_RULE: &str = "deprecated";
+/// The rule of the notes on what was chosen.
+const CHOSEN_RULE: &str = "chosen";
 
-/// One package that is asked for.
+/// What was chosen.
 #[derive(Debug, Clone)]
-pub struct Wanted {
-    /// Its name.
-    pub package: String,
-    /// The only catalog to take it from; from any when there is none.
-    pub catalog: Option<String>,
-    /// How its version is chosen.
-    pub rules: Rules,
+pub struct Resolution {
+    /// The bundles in the order in which they are installed: what others need comes before them. A bundle that is
+    /// installed already, and stays, is among them.
+    pub chosen: Vec<Chosen>,
+    /// What is deprecated of it as warnings, and as notes by which rule each bundle was chosen.
+    pub notes: Vec<Problem>,
 }
 
-/// How a version is chosen.
-#[derive(Debug, Clone)]
-pub enum Rules {
-    /// As OLM v0 does for a Subscription.
-    Subscription {
-        /// The channel; every channel of the package, the default one first, when there is none.
-        channel: Option<String>,
-        /// The bundle to start from when nothing of the package is installed.
-        starting_csv: Option<String>,
-    },
-    /// As OLM v1 does for a ClusterExtension.
-    ClusterExtension {
-        /// The channels; all when there are none.
-        channels: Vec<String>,
-        /// The versions that will do; all when there is none.
-        version: Option<crate::versions::Constraint>,
-        /// Whether the catalog's upgrade edges count.
-        upgrades: UpgradePolicy,
-    },
+/// Chooses the bundles that are wanted and what they need.
+///
+/// # Errors
+/// When a package has no bundle that can be chosen, or the bundles cannot be had together. Everything that is wrong
+/// with what is wanted is told at once; what goes together is only looked at when nothing is.
+pub fn resolve(catalogs: &[Catalog], request: &Request) -> Result<Resolution, Refusal> {
+    let universe = Universe::new(catalogs);
+    let asked: Vec<_> = request
+        .wanted
+        .iter()
+        .map(|wanted| Asked::of(&universe, wanted, request))
+        .collect();
+    let (chosen, refusal) = solve(&universe, &asked, request);
+    match refusal {
+        Some(refusal) => Err(refusal),
+        None => Ok(Resolution {
+            notes: notes(&universe, &asked, &chosen),
+            chosen,
+        }),
+    }
 }
 
-/// `upgradeConstraintPolicy` of a ClusterExtension.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub enum UpgradePolicy {
-    /// Only along the edges that the catalog has.
-    #[default]
-    CatalogProvided,
-    /// To any version, also back.
-    SelfCertified,
+/// What became of each package that is wanted, and of every version of it, whether [`resolve`] chooses or refuses.
+#[must_use]
+pub fn explain(catalogs: &[Catalog], request: &Request) -> Vec<Explanation> {
+    let universe = Universe::new(catalogs);
+    let asked: Vec<_> = request
+        .wanted
+        .iter()
+        .map(|wanted| Asked::of(&universe, wanted, request))
+        .collect();
+    let (chosen, refusal) = solve(&universe, &asked, request);
+    let explain = |asked: &Asked<'_, '_>| {
+        let Asked {
+            wanted,
+            offers,
+            selection,
+            installed,
+        } = asked;
+        let chosen = asked.chosen(&chosen);
+        let explanation = explain::explain(wanted, offers, selection, chosen, installed.as_ref());
+        let refusal = explanation.refusal.clone().or_else(|| refusal.clone());
+        Explanation {
+            refusal,
+            ..explanation
+        }
+    };
+    asked.iter().map(explain).collect()
 }
 
-/// An operator that is installed already.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Installed {
-    /// The name of its bundle.
-    pub name: String,
-    /// Its package.
-    pub package: String,
-    /// Its version, where it is known.
-    pub version: Option<Version>,
-    /// The APIs that it provides.
-    pub provides: Vec<Gvk>,
+/// One wanted package, and what the catalogs have for it.
+struct Asked<'r, 'c> {
+    wanted: &'r Wanted,
+    offers: Vec<Offer<'c>>,
+    selection: Selection,
+    installed: Option<Installed>,
 }
 
-/// Something that the cluster has from elsewhere, so that no bundle need bring it.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Provided {
-    /// An API.
-    Api(Gvk),
-    /// A package, in any version when there is none.
-    Package {
-        /// Its name.
-        name: String,
-        /// Its version.
-        version: Option<Version>,
-    },
+impl<'r, 'c> Asked<'r, 'c> {
+    fn of(universe: &Universe<'c>, wanted: &'r Wanted, request: &Request) -> Self {
+        let mut asked = Self {
+            wanted,
+            offers: vec![],
+            selection: Selection::default(),
+            installed: None,
+        };
+        if let Err(refusal) = asked.consider(universe, request) {
+            asked.selection.refusal = Some(refusal);
+        }
+        asked
+    }
+
+    fn consider(&mut self, universe: &Universe<'c>, request: &Request) -> Result<(), Refusal> {
+        self.offers = offers(universe, self.wanted)?;
+        self.installed = installed(self.wanted, &self.offers, request)?;
+        self.selection = select(&self.offers, self.wanted, self.installed.as_ref())?;
+        Ok(())
+    }
+
+    /// The chosen bundle of this package.
+    fn chosen<'s>(&self, chosen: &'s [Chosen]) -> Option<&'s Chosen> {
+        let is_mine = |chosen: &&Chosen| {
+            self.selection
+                .candidates
+                .iter()
+                .any(|c| c.is(&chosen.candidate))
+        };
+        chosen.iter().find(is_mine)
+    }
+}
+
+fn select(
+    offers: &[Offer<'_>],
+    wanted: &Wanted,
+    installed: Option<&Installed>,
+) -> Result<Selection, Refusal> {
+    match &wanted.rules {
+        Rules::Subscription {
+            channel,
+            starting_csv,
+        } => {
+            let subscription = Subscription {
+                package: &wanted.package,
+                channel: channel.as_deref(),
+                starting_csv: starting_csv.as_deref(),
+                installed,
+            };
+            subscription::select(offers, subscription)
+        }
+        Rules::ClusterExtension {
+            channels,
+            version,
+            upgrades,
+        } => {
+            let extension = ClusterExtension {
+                package: &wanted.package,
+                channels,
+                version: version.as_ref(),
+                upgrades: *upgrades,
+                installed,
+            };
+            Ok(cluster_extension::select(offers, extension))
+        }
+    }
+}
+
+/// The installed bundle of a package, with the version that a catalog knows when the user told none.
+fn installed(
+    wanted: &Wanted,
+    offers: &[Offer<'_>],
+    request: &Request,
+) -> Result<Option<Installed>, Refusal> {
+    let mut all = request.installed.iter();
+    let mut next = || all.find(|installed| installed.package == wanted.package);
+    let Some(installed) = next() else {
+        return Ok(None);
+    };
+    if let Some(another) = next() {
+        let (package, one, another) = (&wanted.package, &installed.name, &another.name);
+        return Err(Refusal {
+            message: format!("package {package} is installed twice, as {one} and as {another}"),
+            hint: Some("say which of them is to be upgraded".to_owned()),
+            ..Refusal::default()
+        });
+    }
+    let of_catalog = |offer: &Offer<'_>| {
+        let bundle = offer.bundle(&installed.name)?;
+        versions::parse_tolerant(offer.version(bundle)).ok()
+    };
+    let version = installed.version.clone();
+    Ok(Some(Installed {
+        version: version.or_else(|| offers.iter().find_map(of_catalog)),
+        ..installed.clone()
+    }))
+}
+
+/// What goes together; nothing and the reason when nothing does.
+fn solve(
+    universe: &Universe<'_>,
+    asked: &[Asked<'_, '_>],
+    request: &Request,
+) -> (Vec<Chosen>, Option<Refusal>) {
+    let refusals: Vec<_> = asked
+        .iter()
+        .filter_map(|asked| asked.selection.refusal.clone())
+        .collect();
+    if let Some(refusal) = together(refusals) {
+        return (vec![], Some(refusal));
+    }
+    let roots: Vec<_> = asked
+        .iter()
+        .map(|asked| asked.selection.candidates.clone())
+        .collect();
+    match dependencies::solve(universe, &roots, request) {
+        Ok(chosen) => (chosen, None),
+        Err(refusal) => (vec![], Some(refusal)),
+    }
+}
+
+/// Several refusals as one.
+fn together(refusals: Vec<Refusal>) -> Option<Refusal> {
+    let mut refusals = refusals.into_iter();
+    let first = refusals.next()?;
+    let others: Vec<_> = refusals.collect();
+    if others.is_empty() {
+        return Some(first);
+    }
+    let all = [first].into_iter().chain(others);
+    let mut joined = Refusal {
+        message: "some of the packages cannot be chosen".to_owned(),
+        ..Refusal::default()
+    };
+    for refusal in all {
+        let hint = refusal.hint.map(|hint| Reason {
+            sentence: hint,
+            because: vec![],
+        });
+        joined.problems.extend(refusal.problems);
+        joined.reasons.push(Reason {
+            sentence: refusal.message,
+            because: refusal.reasons.into_iter().chain(hint).collect(),
+        });
+    }
+    Some(joined)
+}
+
+/// What the user is told of a choice.
+fn notes(universe: &Universe<'_>, asked: &[Asked<'_, '_>], chosen: &[Chosen]) -> Vec<Problem> {
+    let mut notes = vec![];
+    for chosen in chosen {
+        let candidate = &chosen.candidate;
+        let wanted = asked
+            .iter()
+            .find(|asked| asked.selection.candidates.iter().any(|of| of.is(candidate)));
+        let name = candidate.bundle().map_or("", |bundle| &bundle.name);
+        let rules = wanted.map(|asked| &asked.wanted.rules);
+        let deprecated = explain::deprecations(candidate, rules).into_iter();
+        notes.extend(deprecated.map(|text| Problem::warning(DEPRECATED_RULE, text).on(name)));
+        let why = match wanted {
+            Some(asked) => explain::rule(
+                asked.wanted,
+                &asked.selection,
+                candidate,
+                asked.installed.as_ref(),
+            )
+            .to_string(),
+            None => needed_by(chosen),
+        };
+        let catalog = universe
+            .catalogs
+            .get(candidate.catalog)
+            .map_or("", |catalog| &catalog.name);
+        let version = candidate
+            .bundle()
+            .and_then(CatalogBundle::version)
+            .unwrap_or_default();
+        let text = format!("version {version} of catalog {catalog}: {why}");
+        notes.push(Problem::note(CHOSEN_RULE, text).on(name));
+    }
+    notes.sort();
+    notes
+}
+
+fn needed_by(chosen: &Chosen) -> String {
+    let needs = chosen
+        .required_by
+        .iter()
+        .map(|(bundle, what)| format!("{bundle} requires {what}"));
+    needs.collect::<Vec<_>>().join(", ")
 }
 
 /// A bundle that may be chosen, in one channel.
@@ -147,5 +347,14 @@ impl Candidate {
     #[must_use]
     pub fn bundle(&self) -> Option<&CatalogBundle> {
         self.package.bundles.get(self.bundle)
+    }
+
+    /// Whether the other is the same bundle in the same channel of the same catalog.
+    #[must_use]
+    pub fn is(&self, other: &Self) -> bool {
+        let place = |of: &Self| (of.catalog, of.bundle);
+        place(self) == place(other)
+            && self.channel == other.channel
+            && self.package.name == other.package.name
     }
 }

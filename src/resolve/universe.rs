@@ -11,12 +11,15 @@ use crate::{
     problem::Problem,
 };
 
+/// What is known of a package once it was asked for: nothing when the catalog does not have it.
+type Known = Option<Arc<Package>>;
+
 /// The catalogs, and what was read of them.
 #[derive(Debug)]
 pub struct Universe<'c> {
     /// The catalogs, as the user named them.
     pub catalogs: &'c [Catalog],
-    packages: RefCell<BTreeMap<(usize, String), Option<Arc<Package>>>>,
+    packages: RefCell<BTreeMap<(usize, String), Known>>,
 }
 
 impl<'c> Universe<'c> {

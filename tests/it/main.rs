@@ -25,6 +25,7 @@ mod oracle;
 mod package;
 mod program;
 mod random;
+mod resolve;
 mod typed;
 mod upgrade_path;
 mod versions;

@@ -80,7 +80,7 @@ fn tell(case: &Case) -> Vec<String> {
     let mut tree = FileTree::default();
     tree.insert("catalog.yaml", case.content.clone().into_bytes())
         .expect("a path");
-    let catalog = Catalog::read("catalog", 0, &tree, &Limits::DEFAULT).expect("a catalog");
+    let catalog = Catalog::read("catalog", 0, Box::new(tree), &Limits::DEFAULT).expect("a catalog");
     let name = catalog.packages().next().expect("a package");
     let package = catalog.package(name, Detail::Choice).expect("readable");
     let package = package.expect("a package");

@@ -1,0 +1,66 @@
+//! Names that are like one that was not found.
+
+use std::collections::BTreeSet;
+
+/// How many names are proposed.
+const PROPOSED: usize = 3;
+
+/// Names longer than this are not compared letter by letter; Kubernetes allows 253 for the longest.
+const LONGEST: usize = 253;
+
+/// The known names that are most like `wanted`: few letters differ, or one holds the other. Best first.
+pub(super) fn names<'n>(wanted: &str, known: impl Iterator<Item = &'n str>) -> Vec<&'n str> {
+    let known: BTreeSet<_> = known.filter(|name| name.len() <= LONGEST).collect();
+    if wanted.is_empty() || wanted.len() > LONGEST {
+        return vec![];
+    }
+    let mut near: Vec<_> = known
+        .into_iter()
+        .filter_map(|name| Some((distance(wanted, name)?, name)))
+        .collect();
+    near.sort_unstable();
+    near.into_iter()
+        .map(|(_, name)| name)
+        .take(PROPOSED)
+        .collect()
+}
+
+/// The hint that proposes names; none when there are none.
+pub(super) fn hint(names: &[&str]) -> Option<String> {
+    let (last, others) = names.split_last()?;
+    Some(if others.is_empty() {
+        format!("did you mean {last}?")
+    } else {
+        format!("did you mean {} or {last}?", others.join(", "))
+    })
+}
+
+fn distance(wanted: &str, name: &str) -> Option<usize> {
+    let letters = wanted.chars().count().max(name.chars().count());
+    let distance = strsim::osa_distance(wanted, name);
+    let holds =
+        wanted.len().min(name.len()) > 2 && (name.contains(wanted) || wanted.contains(name));
+    (distance <= letters.div_ceil(4) || holds).then_some(distance)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_names_that_are_alike_are_proposed() {
+        let known = [
+            "strimzi-kafka-operator",
+            "kafka",
+            "kettle",
+            "akfka",
+            "zebra",
+        ];
+        assert_eq!(names("kafak", known.into_iter()), ["kafka", "akfka"]);
+        assert_eq!(
+            names("strimzi", known.into_iter()),
+            ["strimzi-kafka-operator"]
+        );
+        assert!(names("prometheus", known.into_iter()).is_empty());
+    }
+}

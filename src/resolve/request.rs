@@ -1,0 +1,87 @@
+//! What is asked of the catalogs: which packages, by whose rules, and what is there already.
+
+use semver::Version;
+
+use crate::{catalog::Gvk, versions::Constraint};
+
+/// What is to be resolved. Everything wanted is resolved together, so that it fits together.
+#[derive(Debug, Clone, Default)]
+pub struct Request {
+    /// The packages asked for.
+    pub wanted: Vec<Wanted>,
+    /// The operators that are installed in the namespace already.
+    pub installed: Vec<Installed>,
+    /// What the cluster has from elsewhere.
+    pub provided: Vec<Provided>,
+    /// Whether dependencies are left to the user.
+    pub without_dependencies: bool,
+}
+
+/// One package that is asked for.
+#[derive(Debug, Clone)]
+pub struct Wanted {
+    /// Its name.
+    pub package: String,
+    /// The only catalog to take it from; from any when there is none.
+    pub catalog: Option<String>,
+    /// How its version is chosen.
+    pub rules: Rules,
+}
+
+/// How a version is chosen.
+#[derive(Debug, Clone)]
+pub enum Rules {
+    /// As OLM v0 does for a Subscription.
+    Subscription {
+        /// The channel; every channel of the package, the default one first, when there is none.
+        channel: Option<String>,
+        /// The bundle to start from when nothing of the package is installed.
+        starting_csv: Option<String>,
+    },
+    /// As OLM v1 does for a ClusterExtension.
+    ClusterExtension {
+        /// The channels; all when there are none.
+        channels: Vec<String>,
+        /// The versions that will do; all when there is none.
+        version: Option<Constraint>,
+        /// Whether the catalog's upgrade edges count.
+        upgrades: UpgradePolicy,
+    },
+}
+
+/// `upgradeConstraintPolicy` of a ClusterExtension.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum UpgradePolicy {
+    /// Only along the edges that the catalog has.
+    #[default]
+    CatalogProvided,
+    /// To any version, also back.
+    SelfCertified,
+}
+
+/// An operator that is installed already.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Installed {
+    /// The name of its bundle.
+    pub name: String,
+    /// Its package.
+    pub package: String,
+    /// Its version, where it is known.
+    pub version: Option<Version>,
+    /// The APIs that it provides.
+    pub provides: Vec<Gvk>,
+}
+
+/// Something that the cluster has from elsewhere, so that no bundle need bring it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Provided {
+    /// An API.
+    Api(Gvk),
+    /// A package, in any version when there is none.
+    Package {
+        /// Its name.
+        name: String,
+        /// Its version.
+        version: Option<Version>,
+    },
+}
