@@ -6,7 +6,7 @@
 //! looks for another way only when that walk does not come by. Whether dependencies allow a step is not looked at.
 //!
 //! Time grows with the channel and its edges. Ranges are the exception: which versions they hold can only be tried, so
-//! that is done no more than [`RANGES_TRIED`] times.
+//! that is done two million times at most.
 
 use std::{
     cell::Cell,
