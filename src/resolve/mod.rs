@@ -21,6 +21,7 @@ pub use self::request::{Installed, Provided, Request, Rules, UpgradePolicy, Want
 
 use self::{
     cluster_extension::ClusterExtension,
+    dependencies::Solution,
     explain::Explanation,
     offer::{Offer, offers},
     subscription::{Selection, Subscription},
@@ -45,6 +46,9 @@ pub struct Resolution {
     pub chosen: Vec<Chosen>,
     /// What is deprecated of it as warnings, and as notes by which rule each bundle was chosen.
     pub notes: Vec<Problem>,
+    /// Where the best bundle of a wanted package was passed over because it cannot be had with all that it needs: which
+    /// one is chosen instead of which, and why.
+    pub passed_over: Vec<Reason>,
 }
 
 /// Chooses the bundles that are wanted and what they need.
@@ -59,12 +63,13 @@ pub fn resolve(catalogs: &[Catalog], request: &Request) -> Result<Resolution, Re
         .iter()
         .map(|wanted| Asked::of(&universe, wanted, request))
         .collect();
-    let (chosen, refusal) = solve(&universe, &asked, request);
+    let (solution, refusal) = solve(&universe, &asked, request);
     match refusal {
         Some(refusal) => Err(refusal),
         None => Ok(Resolution {
-            notes: notes(&universe, &asked, &chosen),
-            chosen,
+            notes: notes(&universe, &asked, &solution.chosen),
+            passed_over: solution.passed_over,
+            chosen: solution.chosen,
         }),
     }
 }
@@ -78,7 +83,7 @@ pub fn explain(catalogs: &[Catalog], request: &Request) -> Vec<Explanation> {
         .iter()
         .map(|wanted| Asked::of(&universe, wanted, request))
         .collect();
-    let (chosen, refusal) = solve(&universe, &asked, request);
+    let (solution, refusal) = solve(&universe, &asked, request);
     let explain = |asked: &Asked<'_, '_>| {
         let Asked {
             wanted,
@@ -86,7 +91,7 @@ pub fn explain(catalogs: &[Catalog], request: &Request) -> Vec<Explanation> {
             selection,
             installed,
         } = asked;
-        let chosen = asked.chosen(&chosen);
+        let chosen = asked.chosen(&solution.chosen);
         let explanation = explain::explain(wanted, offers, selection, chosen, installed.as_ref());
         let refusal = explanation.refusal.clone().or_else(|| refusal.clone());
         Explanation {
@@ -208,21 +213,21 @@ fn solve(
     universe: &Universe<'_>,
     asked: &[Asked<'_, '_>],
     request: &Request,
-) -> (Vec<Chosen>, Option<Refusal>) {
+) -> (Solution, Option<Refusal>) {
     let refusals: Vec<_> = asked
         .iter()
         .filter_map(|asked| asked.selection.refusal.clone())
         .collect();
     if let Some(refusal) = together(refusals) {
-        return (vec![], Some(refusal));
+        return (Solution::default(), Some(refusal));
     }
     let roots: Vec<_> = asked
         .iter()
         .map(|asked| asked.selection.candidates.clone())
         .collect();
     match dependencies::solve(universe, &roots, request) {
-        Ok(chosen) => (chosen, None),
-        Err(refusal) => (vec![], Some(refusal)),
+        Ok(solution) => (solution, None),
+        Err(refusal) => (Solution::default(), Some(refusal)),
     }
 }
 

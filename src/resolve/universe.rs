@@ -19,8 +19,11 @@ type Known = Option<Arc<Package>>;
 pub struct Universe<'c> {
     /// The catalogs, as the user named them.
     pub catalogs: &'c [Catalog],
-    packages: RefCell<BTreeMap<(usize, String), Known>>,
+    packages: RefCell<BTreeMap<Place, Known>>,
 }
+
+/// The position of a catalog, and the name of a package.
+pub type Place = (usize, String);
 
 impl<'c> Universe<'c> {
     /// The universe of these catalogs.
@@ -51,11 +54,11 @@ impl<'c> Universe<'c> {
         Ok(package)
     }
 
-    /// The packages, by position of the catalog and name, with a bundle that provides an API.
+    /// The packages with a bundle that provides an API.
     ///
     /// # Errors
     /// As [`Catalog::providers`].
-    pub fn providers(&self, api: &Gvk) -> Result<BTreeSet<(usize, String)>, Vec<Problem>> {
+    pub fn providers(&self, api: &Gvk) -> Result<BTreeSet<Place>, Vec<Problem>> {
         let mut providers = BTreeSet::new();
         for (position, catalog) in self.catalogs.iter().enumerate() {
             let names = catalog.providers(api)?.into_iter();

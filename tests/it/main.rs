@@ -18,6 +18,7 @@ mod catalog_reading;
 mod cli;
 mod cluster;
 mod corpus;
+mod entangled;
 mod hostile;
 mod image;
 mod live;

@@ -40,7 +40,7 @@ struct Case {
     without_dependencies: bool,
     /// What must be installed, in order, each as `catalog/channel/bundle`; the channel is empty under OLM v1's rules.
     installs: Option<Vec<String>>,
-    /// Every note and warning, when they matter to the case.
+    /// Every note and warning, when they matter to the case, and what was passed over, indented as a refusal.
     notes: Option<Vec<String>>,
     /// What is said of every version of what is wanted, when it matters to the case: `catalog/channel/bundle: why`.
     explanation: Option<Vec<String>>,
@@ -168,6 +168,7 @@ fn tell(case: &Case) -> String {
                 for note in &resolution.notes {
                     told += &format!("{note}\n");
                 }
+                branches(&mut told, &resolution.passed_over, "");
             }
         }
         Err(refusal) if case.refused.is_some() => told += &tree(&refusal),
