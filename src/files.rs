@@ -3,6 +3,8 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use sha2::{Digest, Sha256};
+
 /// Files by their path relative to the source's root, with `/` between the parts.
 #[derive(Debug, Default)]
 pub struct FileTree {
@@ -77,10 +79,41 @@ impl FileTree {
         self.folders.contains(folder) || !self.paths_in(folder).is_empty()
     }
 
+    /// The SHA-256 digest of all files, their paths among it, as `sha256:…`. Folders do not count.
+    #[must_use]
+    pub fn digest(&self) -> String {
+        let files = self.files.iter();
+        let files: Vec<_> = files
+            .map(|(path, content)| (path, Sha256::digest(content)))
+            .collect();
+        digest_of(
+            files
+                .iter()
+                .map(|(path, digest)| (path.as_str(), digest.as_slice())),
+        )
+    }
+
     /// Takes a file out, so that its bytes are free again as soon as they are parsed.
     pub fn take(&mut self, path: &str) -> Option<Vec<u8>> {
         self.files.remove(path)
     }
+}
+
+/// The digest of files, as [`FileTree::digest`] gives it, from the SHA-256 digest of each, by path in byte order.
+pub fn digest_of<'f>(files: impl Iterator<Item = (&'f str, &'f [u8])>) -> String {
+    let mut all = Sha256::new();
+    for (path, digest) in files {
+        all.update(digest);
+        all.update(path);
+        // No path holds it, and a digest has one length.
+        all.update([0]);
+    }
+    let hex = all
+        .finalize()
+        .iter()
+        .map(|byte| format!("{byte:02x}"))
+        .collect::<String>();
+    format!("sha256:{hex}")
 }
 
 fn check(path: &str) -> Result<(), BadPath> {

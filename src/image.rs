@@ -110,6 +110,15 @@ impl ImageReference {
         }
     }
 
+    /// Registry and repository, as they were written.
+    #[must_use]
+    pub fn name(&self) -> String {
+        match &self.registry {
+            Some(registry) => format!("{registry}/{}", self.repository),
+            None => self.repository.clone(),
+        }
+    }
+
     fn normal_name(&self) -> (&str, String) {
         let registry = match self.registry.as_deref() {
             None | Some(LEGACY_DEFAULT_REGISTRY) => DEFAULT_REGISTRY,
@@ -124,10 +133,7 @@ impl ImageReference {
 /// As it was written.
 impl fmt::Display for ImageReference {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        if let Some(registry) = &self.registry {
-            write!(f, "{registry}/")?;
-        }
-        f.write_str(&self.repository)?;
+        f.write_str(&self.name())?;
         if let Some(tag) = &self.tag {
             write!(f, ":{tag}")?;
         }

@@ -7,6 +7,7 @@ pub mod about;
 pub mod channel;
 pub mod check;
 mod content;
+pub mod embedded;
 pub mod facts;
 pub mod graph;
 mod index;
@@ -22,10 +23,12 @@ mod window;
 
 use std::{
     collections::{BTreeMap, BTreeSet},
+    io,
     sync::OnceLock,
 };
 
 use rayon::prelude::*;
+use sha2::{Digest, Sha256};
 
 pub use self::{
     content::Content,
@@ -37,6 +40,7 @@ pub use self::{
     parse::Head,
 };
 use crate::{
+    files,
     limits::Limits,
     manifest::yaml,
     problem::{Place, Problem},
@@ -129,6 +133,43 @@ impl Catalog {
             self.add(&mut found, std::slice::from_ref(entry), Detail::Full)?;
         }
         Ok(found.bundles.pop())
+    }
+
+    /// The SHA-256 digest of the files that count, their paths among it, as `sha256:…`. All of them are read.
+    ///
+    /// # Errors
+    /// When a file cannot be read.
+    pub fn digest(&self) -> Result<String, Vec<Problem>> {
+        let digests = self.index.files.par_iter().map(|path| {
+            let mut digest = Sha256::new();
+            let mut reader = self.content.open(path)?;
+            let mut piece = vec![0; 1 << 16];
+            loop {
+                match reader.read(&mut piece)? {
+                    0 => return Ok((path, digest.finalize())),
+                    count => digest.update(piece.get(..count).unwrap_or_default()),
+                }
+            }
+        });
+        let digests = digests.collect::<io::Result<Vec<_>>>();
+        let digests =
+            digests.map_err(|error| vec![Problem::error(parse::BLOB_RULE, error.to_string())])?;
+        Ok(files::digest_of(
+            digests
+                .iter()
+                .map(|(path, digest)| (path.as_str(), digest.as_slice())),
+        ))
+    }
+
+    /// Whether a package has a bundle of this name. Nothing is read.
+    #[must_use]
+    pub fn has_bundle(&self, package: &str, name: &str) -> bool {
+        let entries = self.index.entries(package);
+        let mut bundles = entries
+            .iter()
+            .map(|entry| &entry.head)
+            .filter(|head| head.schema == package::BUNDLE_SCHEMA);
+        bundles.any(|head| head.name == name)
     }
 
     /// The packages with a bundle that provides an API, sorted. Every bundle is looked at when it is first asked.

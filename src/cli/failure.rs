@@ -6,7 +6,7 @@ use super::{
     folder::FolderError,
     text::{printable, problem_lines},
 };
-use crate::{problem::Problem, source::SourceError};
+use crate::{problem::Problem, resolve::Refusal, source::SourceError};
 
 /// Why a command did not do what it was asked for. The number of each is its exit code.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -27,7 +27,8 @@ pub(super) struct Failure {
     class: Class,
     problems: Vec<Problem>,
     message: String,
-    causes: Vec<String>,
+    /// What stands between the message and the hint.
+    details: Vec<String>,
     hint: Option<String>,
 }
 
@@ -38,7 +39,7 @@ impl Failure {
             class,
             problems: vec![],
             message: message.into(),
-            causes: vec![],
+            details: vec![],
             hint: None,
         }
     }
@@ -48,7 +49,7 @@ impl Failure {
         let mut failure = Self::new(class, error.to_string());
         let mut cause = error.source();
         while let Some(error) = cause {
-            failure.causes.push(error.to_string());
+            failure.details.push(format!("caused by: {error}"));
             cause = error.source();
         }
         failure
@@ -72,7 +73,7 @@ impl Failure {
     /// Puts a message in front; the one that was there becomes its cause.
     pub(super) fn prefix(&mut self, message: impl Into<String>) {
         let cause = std::mem::replace(&mut self.message, message.into());
-        self.causes.insert(0, cause);
+        self.details.insert(0, format!("caused by: {cause}"));
     }
 
     /// The exit code.
@@ -103,8 +104,8 @@ impl Failure {
             let _ = writeln!(text, "{}", printable(&format!("{prefix}{words}")));
         };
         line(format_args!("error: {}", self.message));
-        for cause in &self.causes {
-            line(format_args!("caused by: {cause}"));
+        for detail in &self.details {
+            line(format_args!("{detail}"));
         }
         if let Some(hint) = &self.hint {
             line(format_args!("hint: {hint}"));
@@ -129,6 +130,33 @@ impl From<FolderError> for Failure {
             Some(hint) => failure.with_hint(hint),
             None => failure,
         }
+    }
+}
+
+/// The reasons stand below the error, each further in than what it explains.
+impl From<Refusal> for Failure {
+    fn from(refusal: Refusal) -> Self {
+        let mut failure = Self::refused(refusal.problems, refusal.message);
+        let mut pending: Vec<_> = refusal
+            .reasons
+            .into_iter()
+            .rev()
+            .map(|reason| (1, reason))
+            .collect();
+        while let Some((depth, reason)) = pending.pop() {
+            failure
+                .details
+                .push(format!("{}{}", "  ".repeat(depth), reason.sentence));
+            pending.extend(
+                reason
+                    .because
+                    .into_iter()
+                    .rev()
+                    .map(|reason| (depth + 1, reason)),
+            );
+        }
+        failure.hint = refusal.hint;
+        failure
     }
 }
 

@@ -9,6 +9,7 @@ use semver::Version;
 use super::failure::{Class, Failure};
 use crate::{
     bundle::{self, Bundle, check::Facts},
+    files::FileTree,
     kube_version,
     limits::Limits,
     manifest::names,
@@ -126,14 +127,17 @@ impl ReadArgs {
         {
             return Err(self.no_bundle(source));
         }
-        let bundle = Bundle::parse(files, &self.limits(), problems);
-        if let Some(bundle) = &bundle {
-            let facts = Facts {
-                kube_version: self.kube_version.clone(),
-            };
-            problems.extend(bundle::check::check(bundle, &facts));
-        }
-        Ok(bundle)
+        Ok(self.parsed(files, problems))
+    }
+
+    /// The bundle that files make, checked; what is wrong with it is added to `problems`.
+    pub(super) fn parsed(&self, files: FileTree, problems: &mut Vec<Problem>) -> Option<Bundle> {
+        let bundle = Bundle::parse(files, &self.limits(), problems)?;
+        let facts = Facts {
+            kube_version: self.kube_version.clone(),
+        };
+        problems.extend(bundle::check::check(&bundle, &facts));
+        Some(bundle)
     }
 
     /// A folder that holds no bundle, with those below it that do.
@@ -185,7 +189,21 @@ impl InstallArgs {
         })
     }
 
-    /// How the bundle is to be rendered. What is only to be told is added to `problems`.
+    /// The namespace to install a bundle into: the one asked for, else the one that the bundle suggests.
+    ///
+    /// # Errors
+    /// When there is none.
+    pub(super) fn namespace(&self, bundle: &Bundle) -> Result<String, Failure> {
+        let namespace = self.namespace.as_deref();
+        let namespace = namespace.or_else(|| bundle.suggested_namespace());
+        namespace.map(str::to_owned).ok_or_else(|| {
+            let message = format!("no namespace to install {} into", bundle.package);
+            let hint = "name one with -n; this bundle suggests none";
+            Failure::new(Class::Usage, message).with_hint(hint)
+        })
+    }
+
+    /// How a bundle is to be rendered that the user asked for. What is only to be told is added to `problems`.
     ///
     /// # Errors
     /// When a flag is missing that this bundle needs, or a file that a flag names cannot be used.
@@ -194,32 +212,41 @@ impl InstallArgs {
         bundle: &Bundle,
         problems: &mut Vec<Problem>,
     ) -> Result<RenderOptions, Failure> {
+        self.options_in(self.namespace(bundle)?, problems)
+    }
+
+    /// How a bundle is to be rendered that another one needs: in the same namespace, watching the same ones. Overrides
+    /// are for what the user asked for.
+    ///
+    /// # Errors
+    /// As [`InstallArgs::options`].
+    pub(super) fn options_of_dependency(&self, namespace: &str) -> Result<RenderOptions, Failure> {
+        let options = self.options_in(namespace.to_owned(), &mut vec![])?;
+        Ok(RenderOptions {
+            overrides: Overrides::default(),
+            ..options
+        })
+    }
+
+    fn options_in(
+        &self,
+        namespace: String,
+        problems: &mut Vec<Problem>,
+    ) -> Result<RenderOptions, Failure> {
         let (overrides, watched) = self.overrides(problems)?;
-        let namespace = self
-            .namespace
-            .as_deref()
-            .or_else(|| bundle.suggested_namespace());
-        let Some(namespace) = namespace else {
-            let message = format!("no namespace to install {} into", bundle.package);
-            return Err(Failure::new(Class::Usage, message)
-                .with_hint("name one with -n; this bundle suggests none"));
-        };
         let watched = if self.watch_namespace.is_empty() {
             watched.into_iter().collect()
         } else {
             self.watch_namespace.clone()
         };
-        for name in [namespace]
-            .into_iter()
-            .chain(watched.iter().map(String::as_str))
-        {
+        for name in [&namespace].into_iter().chain(&watched) {
             if let Some(reason) = names::label_error(name) {
                 let message = format!("{name:?} cannot be the name of a namespace: {reason}");
                 return Err(Failure::new(Class::Usage, message));
             }
         }
         Ok(RenderOptions {
-            namespace: namespace.to_owned(),
+            namespace,
             create_namespace: self.create_namespace,
             watched,
             certificates: self.certificates()?,

@@ -8,11 +8,14 @@
 mod catalog;
 mod catalog_args;
 mod check;
+mod choice_args;
 mod completion;
 mod failure;
 mod folder;
 mod install_args;
+mod locked;
 mod output;
+mod package;
 mod render;
 mod run;
 mod table;

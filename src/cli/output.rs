@@ -54,18 +54,52 @@ impl FromStr for Format {
     }
 }
 
+/// The objects of one install, and what to write above each of them, where there is something to say.
+pub(super) struct Install {
+    /// A line without its `#`; empty when there is none.
+    pub(super) heading: String,
+    /// The objects.
+    pub(super) manifests: Vec<Manifest>,
+}
+
+impl From<Vec<Manifest>> for Install {
+    fn from(manifests: Vec<Manifest>) -> Self {
+        let heading = String::new();
+        Self { heading, manifests }
+    }
+}
+
+impl Install {
+    fn texts(self) -> impl Iterator<Item = String> {
+        let heading = match self.heading.as_str() {
+            "" => String::new(),
+            heading => format!("# {}\n", printable(heading)),
+        };
+        self.manifests.into_iter().map(move |manifest| {
+            // So that they can be joined into one stream.
+            let mut text = format!("---\n{heading}");
+            yaml::write(&manifest.into_value(), &mut text);
+            text
+        })
+    }
+}
+
 /// Prints objects on standard output.
 ///
 /// # Errors
 /// When standard output cannot take them; a reader that has gone away is no error.
-pub(super) fn print(manifests: Vec<Manifest>, format: &Format) -> Result<(), Failure> {
+pub(super) fn print(installs: Vec<Install>, format: &Format) -> Result<(), Failure> {
     let mut out = BufWriter::with_capacity(1 << 16, io::stdout().lock());
     let printed = match format {
-        Format::Json => print_json(&mut out, manifests),
-        Format::Name => manifests
+        Format::Json => print_json(&mut out, installs),
+        Format::Name => installs
             .iter()
+            .flat_map(|install| &install.manifests)
             .try_for_each(|manifest| writeln!(out, "{}", printable(&manifest.key().to_string()))),
-        _ => print_yaml(&mut out, manifests),
+        _ => installs
+            .into_iter()
+            .flat_map(Install::texts)
+            .try_for_each(|text| out.write_all(text.as_bytes())),
     };
     finish(printed.and_then(|()| out.flush()))
 }
@@ -91,38 +125,21 @@ fn finish(printed: io::Result<()>) -> Result<(), Failure> {
     }
 }
 
-fn print_yaml(out: &mut impl Write, manifests: Vec<Manifest>) -> io::Result<()> {
-    let mut text = String::new();
-    for manifest in manifests {
-        text.clear();
-        text.push_str("---\n");
-        yaml::write(&manifest.into_value(), &mut text);
-        out.write_all(text.as_bytes())?;
-    }
-    Ok(())
-}
-
-fn print_json(out: &mut impl Write, manifests: Vec<Manifest>) -> io::Result<()> {
-    let items: Vec<_> = manifests.into_iter().map(Manifest::into_value).collect();
+fn print_json(out: &mut impl Write, installs: Vec<Install>) -> io::Result<()> {
+    let manifests = installs.into_iter().flat_map(|install| install.manifests);
+    let items: Vec<_> = manifests.map(Manifest::into_value).collect();
     let list = json!({"apiVersion": "v1", "kind": "List", "items": items});
     serde_json::to_writer_pretty(&mut *out, &list)?;
     writeln!(out)
 }
 
 /// The files of a folder that holds the objects, by name.
-pub(super) fn files(
-    manifests: Vec<Manifest>,
-    with_kustomization: bool,
-) -> BTreeMap<String, String> {
-    let keys: Vec<_> = manifests.iter().map(Manifest::key).collect();
+pub(super) fn files(installs: Vec<Install>, with_kustomization: bool) -> BTreeMap<String, String> {
+    let manifests = installs.iter().flat_map(|install| &install.manifests);
+    let keys: Vec<_> = manifests.map(Manifest::key).collect();
     let names = file_name::file_names(&keys);
     let kustomization = with_kustomization.then(|| kustomization::kustomization(&names));
-    let texts = manifests.into_iter().map(|manifest| {
-        // So that the files can be joined into one stream.
-        let mut text = "---\n".to_owned();
-        yaml::write(&manifest.into_value(), &mut text);
-        text
-    });
+    let texts = installs.into_iter().flat_map(Install::texts);
     let mut files: BTreeMap<_, _> = names.into_iter().zip(texts).collect();
     files.extend(kustomization.map(|text| (kustomization::FILE_NAME.to_owned(), text)));
     files

@@ -12,7 +12,8 @@ use super::{
     failure::{Class, Failure},
     folder,
     install_args::{InstallArgs, words},
-    output::{self, Format},
+    output::{self, Format, Install},
+    package::PackageArgs,
     threads,
 };
 use crate::{bundle, manifest::Manifest, problem::Problem, render, source};
@@ -33,11 +34,18 @@ Examples:
   # Apply them
   kubectl olm render ./bundle -n ops --create-namespace | kubectl apply --server-side -f -
 
+  # Print the objects of a package, in the newest version of its default channel, and of the packages that it needs
+  kubectl olm render my-operator --catalog ./catalog -n ops
+
+  # Write down what was chosen; later, install exactly that
+  kubectl olm render my-operator --catalog ./catalog --version '>=2.4 <2.6' -n ops --lock olm.lock
+  kubectl olm render my-operator --catalog ./catalog -n ops --lock olm.lock --locked
+
   # Render every bundle below a folder, each into a folder of its own
   kubectl olm render --each ./operators -n ops -o dir:out")]
 pub(super) struct RenderArgs {
-    /// Folder of the bundle, with `manifests` and `metadata` in it
-    #[arg(value_name = "SOURCE", required_unless_present = "each")]
+    /// Bundle: a folder or tar archive with `manifests` and `metadata` in it, or `-`; with --catalog, name of a package
+    #[arg(value_name = "SOURCE|PACKAGE", required_unless_present = "each")]
     source: Option<PathBuf>,
     /// Render every bundle below a folder, on all cores; needs `-o dir:DIR` or `-o kustomize:DIR`
     #[arg(long, value_name = "DIR", conflicts_with = "source")]
@@ -47,6 +55,8 @@ pub(super) struct RenderArgs {
     output: Format,
     #[command(flatten)]
     install: InstallArgs,
+    #[command(flatten)]
+    package: PackageArgs,
 }
 
 /// Runs the command.
@@ -58,19 +68,29 @@ pub(super) fn run(args: &RenderArgs) -> Result<(), Failure> {
         return render_each(each, args);
     }
     let source = args.source.as_deref().unwrap_or(Path::new("."));
+    if args.package.choice.catalogs.is_given() {
+        let (installs, problems) = args.package.render(source, &args.install)?;
+        output::tell_problems(&problems, "");
+        return write(installs, &args.output);
+    }
     if let Format::Folder(folder) | Format::Kustomize(folder) = &args.output {
         stay_outside(folder, source)?;
     }
     let (manifests, problems) = render_one(source, args)?;
     output::tell_problems(&problems, "");
-    match &args.output {
+    write(vec![manifests.into()], &args.output)
+}
+
+/// Writes objects to where the user wants them.
+fn write(installs: Vec<Install>, format: &Format) -> Result<(), Failure> {
+    match format {
         Format::Folder(folder) => {
-            write_folder(folder, manifests, false).map(|summary| output::tell(&summary))
+            write_folder(folder, installs, false).map(|summary| output::tell(&summary))
         }
         Format::Kustomize(folder) => {
-            write_folder(folder, manifests, true).map(|summary| output::tell(&summary))
+            write_folder(folder, installs, true).map(|summary| output::tell(&summary))
         }
-        format => output::print(manifests, format),
+        format => output::print(installs, format),
     }
 }
 
@@ -121,13 +141,13 @@ fn stay_outside(path: &Path, source: &Path) -> Result<(), Failure> {
     Err(Failure::new(Class::Usage, message).with_hint("write to another folder"))
 }
 
-/// Writes the files of a bundle's objects; tells what was done.
+/// Writes the files of objects; tells what was done.
 fn write_folder(
     path: &Path,
-    manifests: Vec<Manifest>,
+    installs: Vec<Install>,
     with_kustomization: bool,
 ) -> Result<String, Failure> {
-    let files = output::files(manifests, with_kustomization);
+    let files = output::files(installs, with_kustomization);
     let summary = folder::write(path, &files)?;
     Ok(format!(
         "{}: {} written, {} unchanged, {} removed",
@@ -163,7 +183,8 @@ fn render_each(root: &Path, args: &RenderArgs) -> Result<(), Failure> {
             outside
                 .and_then(|()| render_one(source, args))
                 .and_then(|(manifests, problems)| {
-                    write_folder(&folder, manifests, with_kustomization).map(|_| problems)
+                    write_folder(&folder, vec![manifests.into()], with_kustomization)
+                        .map(|_| problems)
                 });
         if shows_progress {
             output::show_progress(done.fetch_add(1, Ordering::Relaxed) + 1, all);

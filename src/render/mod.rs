@@ -8,12 +8,13 @@ mod containers;
 mod duplicates;
 mod generate;
 mod install_mode;
+mod join;
 mod names;
 mod options;
 pub mod overrides;
 
 use self::generate::{GENERATORS, Rendering};
-pub use self::options::RenderOptions;
+pub use self::{join::join, options::RenderOptions};
 use crate::{
     bundle::Bundle,
     manifest::{Manifest, order},

@@ -7,6 +7,8 @@ mod channel_order;
 mod cluster_extension;
 mod dependencies;
 pub mod explain;
+mod installed;
+pub mod lock;
 mod near;
 mod offer;
 mod request;
@@ -15,9 +17,7 @@ pub mod universe;
 pub mod upgrade_graph;
 pub mod upgrade_path;
 
-use std::{collections::BTreeSet, sync::Arc};
-
-pub use self::request::{Installed, Provided, Request, Rules, UpgradePolicy, Wanted};
+use std::{collections::BTreeSet, fmt, sync::Arc};
 
 use self::{
     cluster_extension::ClusterExtension,
@@ -26,6 +26,10 @@ use self::{
     offer::{Offer, offers},
     subscription::{Selection, Subscription},
     universe::Universe,
+};
+pub use self::{
+    installed::installed_bundle,
+    request::{Installed, Provided, Request, Rules, UpgradePolicy, Wanted},
 };
 use crate::{
     catalog::{Catalog, CatalogBundle, Package},
@@ -345,6 +349,29 @@ pub struct Reason {
     pub sentence: String,
     /// Why it is so.
     pub because: Vec<Reason>,
+}
+
+/// The sentence, and in brackets those that explain it.
+impl fmt::Display for Reason {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.sentence)?;
+        for (position, reason) in self.because.iter().enumerate() {
+            write!(f, "{}{reason}", if position == 0 { " (" } else { "; " })?;
+        }
+        f.write_str(if self.because.is_empty() { "" } else { ")" })
+    }
+}
+
+/// Catalogs that cannot be read.
+impl From<Vec<Problem>> for Refusal {
+    fn from(problems: Vec<Problem>) -> Self {
+        let message = "the catalogs cannot be read as far as is needed".to_owned();
+        Self {
+            message,
+            problems,
+            ..Self::default()
+        }
+    }
 }
 
 impl Candidate {

@@ -8,6 +8,7 @@
 mod archive;
 mod catalog_files;
 mod dir;
+mod image;
 mod index_cache;
 mod tar_files;
 
@@ -20,6 +21,7 @@ use std::{
 pub use self::{
     catalog_files::CatalogSource,
     dir::folders_with,
+    image::{ImageSource, read_image},
     index_cache::{Stamp, keep_index, kept_index},
 };
 use crate::{
@@ -76,6 +78,12 @@ pub enum SourceError {
         /// What it counts.
         what: &'static str,
     },
+    /// Nothing stands for an image.
+    #[error("the image {image} is not at hand, and this version asks no registry")]
+    NoImage {
+        /// Its reference.
+        image: String,
+    },
     /// An image or archive, which this version does not read.
     #[error("{0:?} is an image, and only folders and archives on disk can be read")]
     NotOnDisk(String),
@@ -97,6 +105,7 @@ impl SourceError {
             Self::NotOnDisk(_) => Some(
                 "copy the folders `manifests` and `metadata` out of it into a folder".to_owned(),
             ),
+            Self::NoImage { image } => Some(image::ways(image)),
             Self::LinkOutside { .. } => Some("put a copy of the file in its place".to_owned()),
             Self::Read { source, .. } if source.kind() == io::ErrorKind::PermissionDenied => {
                 Some("give yourself the right to read it".to_owned())

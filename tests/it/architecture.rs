@@ -25,8 +25,11 @@ const MAY_USE: &[(&str, &[&str])] = &[
             "files", "image", "limits", "manifest", "problem", "versions",
         ],
     ),
-    ("resolve", &["catalog", "limits", "problem", "versions"]),
-    ("source", &["catalog", "files", "limits"]),
+    (
+        "resolve",
+        &["catalog", "limits", "manifest", "problem", "versions"],
+    ),
+    ("source", &["catalog", "files", "image", "limits"]),
     (
         "cli",
         &[

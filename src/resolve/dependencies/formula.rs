@@ -187,6 +187,22 @@ impl Formula {
         Ok(possible)
     }
 
+    /// Takes nodes if there is a solution with all of them and everything that was taken before; else takes none. Only
+    /// after [`Formula::impose`] found the rules possible.
+    ///
+    /// # Errors
+    /// When that cannot be found out within bounds.
+    pub(super) fn take_all(&mut self, nodes: &[usize]) -> Result<bool, Stop> {
+        let literals = self.literals(nodes);
+        let possible = self.solve(&literals)?;
+        if possible {
+            literals
+                .into_iter()
+                .for_each(|literal| self.clause([literal]));
+        }
+        Ok(possible)
+    }
+
     /// The rules that exclude each other, none of which can be left out; should finding out take too long, with some
     /// that could. Only after [`Formula::impose`] found the rules impossible.
     pub(super) fn core(&mut self) -> Vec<Rule> {

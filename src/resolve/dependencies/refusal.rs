@@ -180,22 +180,17 @@ impl Story<'_, '_, '_> {
     }
 
     fn fault(&mut self, fault: Rule, nodes: &[usize], depth: usize) -> Result<Reason, Stop> {
-        let (names, is_one) = self.names(nodes);
         let Rule::Needs(demand) = fault else {
+            let (names, is_one) = self.names(nodes);
             let sentence = format!("{names} {} deprecated", if is_one { "is" } else { "are" });
-            return Ok(Reason {
-                sentence,
-                because: vec![],
-            });
+            let because = vec![];
+            return Ok(Reason { sentence, because });
         };
-        let verb = if is_one { "needs" } else { "need" };
-        let known = self.graph.demands.get(demand);
-        let words = known.map_or("", |demand| &demand.requirement.words);
-        let sentence = format!("{names} {verb} {words}");
         let because = match self.told.insert(demand) {
             true => self.why_not(demand, depth + 1)?,
             false => vec![],
         };
+        let sentence = self.needs(nodes, demand);
         Ok(Reason { sentence, because })
     }
 
@@ -208,25 +203,37 @@ impl Story<'_, '_, '_> {
         if depth < MAX_DEPTH {
             return self.choice(ways, depth);
         }
+        self.bottom()
+    }
+
+    /// What needs what nothing meets, and was not told yet.
+    fn bottom(&mut self) -> Result<Vec<Reason>, Stop> {
         let mut bottom = vec![];
         for rule in self.core.clone() {
-            if let Rule::Needs(demand) = rule
-                && self.graph.ways(demand).is_empty()
-                && self.told.insert(demand)
-            {
-                let nodes = 0..self.graph.nodes.len();
-                let nodes =
-                    nodes.filter(|node| self.graph.open_demands(*node).any(|open| open == demand));
-                let because = self.why_nothing(demand)?;
-                let (names, is_one) = self.names(&nodes.collect::<Vec<_>>());
-                let verb = if is_one { "needs" } else { "need" };
-                let known = self.graph.demands.get(demand);
-                let words = known.map_or("", |demand| &demand.requirement.words);
-                let sentence = format!("this leads to {names}, which {verb} {words}");
-                bottom.push(Reason { sentence, because });
+            let Rule::Needs(demand) = rule else {
+                continue;
+            };
+            if self.left == 0 || !self.graph.ways(demand).is_empty() || !self.told.insert(demand) {
+                continue;
             }
+            self.left -= 1;
+            let needs = |node: &usize| self.graph.open_demands(*node).any(|open| open == demand);
+            let nodes: Vec<_> = (0..self.graph.nodes.len()).filter(needs).collect();
+            bottom.push(Reason {
+                sentence: format!("and so on, until {}", self.needs(&nodes, demand)),
+                because: self.why_nothing(demand)?,
+            });
         }
         Ok(bottom)
+    }
+
+    /// That some nodes need something.
+    fn needs(&self, nodes: &[usize], demand: usize) -> String {
+        let (names, is_one) = self.names(nodes);
+        let verb = if is_one { "needs" } else { "need" };
+        let demand = self.graph.demands.get(demand);
+        let words = demand.map_or("", |demand| &demand.requirement.words);
+        format!("{names} {verb} {words}")
     }
 
     /// Why nothing meets a demand.
@@ -236,26 +243,11 @@ impl Story<'_, '_, '_> {
         };
         let known = self.offers.known(&demand.requirement)?;
         let catalogs = self.offers.universe.catalogs;
-        let mut sentences = vec![];
-        for (catalog, Known { would_do, versions }) in known {
-            let catalog = catalogs.get(catalog).map_or("", |catalog| &catalog.name);
-            if let Predicate::Package { name, .. } = &demand.requirement.predicate
-                && would_do.is_empty()
-            {
-                let versions = enumerated(&versions);
-                sentences.push(format!("catalog {catalog} has {name} only in {versions}"));
-            } else if !would_do.is_empty() {
-                let (names, is_one) = (enumerated(&would_do), would_do.len() == 1);
-                let (its, it) = if is_one {
-                    ("its", "it")
-                } else {
-                    ("their", "them")
-                };
-                sentences.push(format!(
-                    "{names} of catalog {catalog} would do, but {its} channels skip or lack {it}"
-                ));
-            }
-        }
+        let sentences = known.into_iter().filter_map(|(catalog, known)| {
+            let catalog = &catalogs.get(catalog)?.name;
+            known_only(&demand.requirement.predicate, catalog, &known)
+        });
+        let mut sentences: Vec<_> = sentences.collect();
         if sentences.is_empty() {
             sentences.push(match &demand.requirement.predicate {
                 Predicate::Package { name, .. } => format!("no catalog has package {name}"),
@@ -344,6 +336,25 @@ impl Story<'_, '_, '_> {
             }
             _ => "installed".to_owned(),
         }
+    }
+}
+
+/// What a catalog has that nearly meets a demand, if it has something.
+fn known_only(predicate: &Predicate, catalog: &str, known: &Known) -> Option<String> {
+    let Known { would_do, versions } = known;
+    match (predicate, would_do.as_slice()) {
+        (Predicate::Package { name, .. }, []) if !versions.is_empty() => {
+            let versions = enumerated(versions);
+            Some(format!("catalog {catalog} has {name} only in {versions}"))
+        }
+        (_, []) => None,
+        (_, [one]) => Some(format!(
+            "{one} of catalog {catalog} would do, but its channels skip or lack it"
+        )),
+        (_, several) => Some(format!(
+            "{} of catalog {catalog} would do, but their channels skip or lack them",
+            enumerated(several)
+        )),
     }
 }
 

@@ -1,0 +1,269 @@
+//! A package of a catalog, rendered: its version is chosen, the bundles are read, and each becomes an install of its own.
+
+use std::{
+    collections::BTreeSet,
+    path::{Path, PathBuf},
+};
+
+use clap::Args;
+
+use super::{
+    choice_args::ChoiceArgs,
+    failure::{Class, Failure},
+    install_args::InstallArgs,
+    locked,
+    output::Install,
+};
+use crate::{
+    bundle::{self, Bundle},
+    catalog::{Catalog, CatalogBundle, embedded},
+    files::FileTree,
+    limits::Limits,
+    problem::Problem,
+    render,
+    resolve::{self, Chosen, Reason, lock::LockedInstall},
+    source::{self, ImageSource},
+};
+
+/// Which package is installed, in which version, and where its bundle comes from.
+#[derive(Debug, Args)]
+pub(super) struct PackageArgs {
+    #[command(flatten)]
+    pub choice: ChoiceArgs,
+    /// What stands for a bundle image: a folder or archive; with a PREFIX/, a folder with one for each image below it;
+    /// repeat for several
+    #[arg(long, value_name = "IMAGE|PREFIX/=SOURCE", requires = "catalog")]
+    pub image_source: Vec<ImageSource>,
+    /// Write down in FILE what was chosen; with --locked, install what it says
+    #[arg(long, value_name = "FILE", requires = "catalog")]
+    pub lock: Option<PathBuf>,
+    /// Choose nothing: install what the file of --lock says, and refuse anything else
+    #[arg(long, requires = "lock")]
+    pub locked: bool,
+}
+
+/// A bundle that is to be rendered.
+struct Part {
+    install: LockedInstall,
+    bundle: Bundle,
+}
+
+impl PackageArgs {
+    /// Renders a package and what it needs.
+    ///
+    /// # Errors
+    /// When nothing can be chosen, a bundle cannot be had, or one is refused.
+    pub(super) fn render(
+        &self,
+        package: &Path,
+        install: &InstallArgs,
+    ) -> Result<(Vec<Install>, Vec<Problem>), Failure> {
+        let limits = install.read.limits();
+        let package = package.to_str().unwrap_or_default();
+        let catalogs = self.choice.catalogs.open(&limits)?;
+        let mut problems = vec![];
+        let installs = self.installs(package, &catalogs, &limits, &mut problems)?;
+        let mut parts = vec![];
+        for mut locked in installs {
+            let files = self.files(&locked, &catalogs, &limits)?;
+            let digest = files.digest();
+            if !locked.digest.is_empty() && locked.digest != digest {
+                let message = format!(
+                    "the files of {} are not those that the lock was made of",
+                    locked.bundle
+                );
+                let hint = "see what changed, then choose anew without --locked";
+                return Err(Failure::new(Class::Refused, message).with_hint(hint));
+            }
+            locked.digest = digest;
+            let mut found = vec![];
+            let bundle = install.read.parsed(files, &mut found);
+            problems.extend(
+                found
+                    .into_iter()
+                    .map(|problem| of_bundle(problem, &locked.bundle)),
+            );
+            let Some(bundle) = bundle else { continue };
+            if bundle.csv.name != locked.bundle {
+                let message = format!(
+                    "what stands for the bundle {} is {}",
+                    locked.bundle, bundle.csv.name
+                );
+                let hint = "see that --image-source names the bundle that the catalog means";
+                return Err(Failure::new(Class::Refused, message).with_hint(hint));
+            }
+            parts.push(Part {
+                install: locked,
+                bundle,
+            });
+        }
+        let lock: Vec<_> = parts.iter().map(|part| part.install.clone()).collect();
+        let rendered = rendered(parts, install, &mut problems)?;
+        if install.read.refuses(&problems) {
+            let message = format!("{package} was not rendered");
+            return Err(Failure::refused(problems, message));
+        }
+        if let Some(path) = self.lock.as_ref().filter(|_| !self.locked) {
+            locked::write(path, &catalogs, lock)?;
+        }
+        Ok((rendered, problems))
+    }
+
+    /// What is to be installed, chosen or as the lock has it.
+    fn installs(
+        &self,
+        package: &str,
+        catalogs: &[Catalog],
+        limits: &Limits,
+        problems: &mut Vec<Problem>,
+    ) -> Result<Vec<LockedInstall>, Failure> {
+        if let Some(path) = self.lock.as_ref().filter(|_| self.locked) {
+            return locked::read(path, package, &self.choice, limits);
+        }
+        let request = self.choice.request(package, catalogs)?;
+        let resolution = resolve::resolve(catalogs, &request)?;
+        problems.extend(resolution.notes);
+        let passed_over = resolution.passed_over.iter().map(Reason::to_string);
+        problems.extend(passed_over.map(|sentence| Problem::warning("passed-over", sentence)));
+        let installs = resolution.chosen.iter();
+        let mut installs: Vec<_> = installs
+            .map(|chosen| install_of(chosen, catalogs))
+            .collect();
+        for install in &mut installs {
+            let mut wanted = request.wanted.iter();
+            let is_asked = wanted.any(|wanted| wanted.package == install.package);
+            install.asked = is_asked.then(|| locked::asked(&self.choice));
+        }
+        // What something needs and is there already need not be installed again.
+        let is_there = |name: &str| request.installed.iter().any(|there| there.name == name);
+        installs.retain(|install| install.asked.is_some() || !is_there(&install.bundle));
+        Ok(installs)
+    }
+
+    /// The files of a bundle: from the catalog itself, else from what stands for its image.
+    fn files(
+        &self,
+        install: &LockedInstall,
+        catalogs: &[Catalog],
+        limits: &Limits,
+    ) -> Result<FileTree, Failure> {
+        let LockedInstall {
+            package,
+            bundle: name,
+            ..
+        } = install;
+        let unreadable = |problems| {
+            Failure::refused(problems, format!("{name} cannot be read from the catalog"))
+        };
+        let catalog = catalogs
+            .iter()
+            .find(|catalog| catalog.name == install.catalog);
+        let bundle = match catalog.map(|catalog| catalog.bundle(package, name)) {
+            Some(bundle) => bundle.map_err(unreadable)?,
+            None => None,
+        };
+        let Some(bundle) = bundle.filter(|bundle| bundle.image == install.image) else {
+            let message = format!(
+                "catalog {} has no bundle {name} with the image {:?}",
+                install.catalog, install.image
+            );
+            let hint =
+                "give the catalogs that the lock was made of, or choose anew without --locked";
+            return Err(Failure::new(Class::Refused, message).with_hint(hint));
+        };
+        if let Some(files) = embedded::files(package, &bundle).map_err(unreadable)? {
+            return Ok(files);
+        }
+        let files = source::read_image(&bundle.image, &self.image_source, &bundle::FOLDERS, limits);
+        files.map_err(|error| {
+            let mut failure = Failure::from(error);
+            failure.prefix(format!("the bundle {name} cannot be had"));
+            failure
+        })
+    }
+}
+
+fn install_of(chosen: &Chosen, catalogs: &[Catalog]) -> LockedInstall {
+    let candidate = &chosen.candidate;
+    let default = CatalogBundle::default();
+    let bundle = candidate.bundle().unwrap_or(&default);
+    let catalog = catalogs.get(candidate.catalog);
+    let required_by: BTreeSet<_> = chosen
+        .required_by
+        .iter()
+        .map(|(bundle, _)| bundle.clone())
+        .collect();
+    LockedInstall {
+        package: candidate.package.name.clone(),
+        bundle: bundle.name.clone(),
+        version: bundle.version().unwrap_or_default().to_owned(),
+        catalog: catalog.map_or_else(String::new, |catalog| catalog.name.clone()),
+        channel: candidate.channel.clone(),
+        image: bundle.image.clone(),
+        digest: String::new(),
+        asked: None,
+        required_by: required_by.into_iter().collect(),
+    }
+}
+
+/// What a bundle's problem is about comes before where in the bundle it stands.
+fn of_bundle(mut problem: Problem, bundle: &str) -> Problem {
+    let path = &mut problem.place.path;
+    *path = match path.as_str() {
+        "" => bundle.to_owned(),
+        path => format!("{bundle}: {path}"),
+    };
+    problem
+}
+
+/// Renders the bundles, each with the options that are for it. Those that another one needs go into its namespace.
+fn rendered(
+    parts: Vec<Part>,
+    install: &InstallArgs,
+    problems: &mut Vec<Problem>,
+) -> Result<Vec<Install>, Failure> {
+    let asked = parts.iter().find(|part| part.install.asked.is_some());
+    let Some(asked) = asked else {
+        return Ok(vec![]);
+    };
+    let namespace = install.namespace(&asked.bundle)?;
+    let mut installs = vec![];
+    let mut headings = vec![];
+    for Part {
+        install: locked,
+        bundle,
+    } in parts
+    {
+        let (options, heading) = if locked.asked.is_some() {
+            (install.options(&bundle, problems)?, String::new())
+        } else {
+            let needed_by = locked.required_by.join(", ");
+            let heading = format!("{}, which {needed_by} needs", locked.bundle);
+            (install.options_of_dependency(&namespace)?, heading)
+        };
+        let found = match render::render(bundle, &options) {
+            Ok(rendered) => {
+                installs.push((locked.bundle.clone(), rendered.manifests));
+                headings.push(heading);
+                rendered.problems
+            }
+            Err(found) => found,
+        };
+        problems.extend(
+            found
+                .into_iter()
+                .map(|problem| of_bundle(problem, &locked.bundle)),
+        );
+    }
+    let joined = match render::join(installs) {
+        Ok(joined) => joined,
+        Err(found) => {
+            problems.extend(found);
+            return Ok(vec![]);
+        }
+    };
+    let joined = joined.into_iter().zip(headings);
+    Ok(joined
+        .map(|((_, manifests), heading)| Install { heading, manifests })
+        .collect())
+}
