@@ -8,7 +8,11 @@ use std::{
 
 use clap::Args;
 
-use super::failure::{Class, Failure};
+use super::{
+    failure::{Class, Failure},
+    install_args::LimitArgs,
+    threads,
+};
 use crate::{catalog::Catalog, limits::Limits, source};
 
 /// Which catalogs are read.
@@ -28,40 +32,17 @@ pub(super) struct CatalogArgs {
 pub(super) struct RequiredCatalogArgs {
     #[command(flatten)]
     catalogs: CatalogArgs,
-    /// Lift the limits on sizes and counts, for content you trust
-    #[arg(long)]
-    no_limits: bool,
+    #[command(flatten)]
+    limits: LimitArgs,
 }
 
 impl RequiredCatalogArgs {
-    /// The flags that would name one catalog.
-    pub(super) fn of(source: CatalogSource, no_limits: bool) -> Self {
-        let catalogs = CatalogArgs {
-            catalog: vec![source],
-            catalog_priority: vec![],
-        };
-        Self {
-            catalogs,
-            no_limits,
-        }
-    }
-
     /// Opens the catalogs, in the order in which they were named.
     ///
     /// # Errors
-    /// When none is named, or as [`CatalogArgs::open`].
+    /// As [`CatalogArgs::open_required`].
     pub(super) fn open(&self) -> Result<Vec<Catalog>, Failure> {
-        let limits = if self.no_limits {
-            Limits::NONE
-        } else {
-            Limits::DEFAULT
-        };
-        if !self.catalogs.is_given() {
-            let message = "no catalog is named";
-            let hint = "name one with --catalog";
-            return Err(Failure::new(Class::Usage, message).with_hint(hint));
-        }
-        self.catalogs.open(&limits)
+        self.catalogs.open_required(&self.limits.limits())
     }
 }
 
@@ -126,6 +107,14 @@ impl FromStr for CatalogPriority {
 }
 
 impl CatalogSource {
+    /// Opens this catalog alone.
+    ///
+    /// # Errors
+    /// When it cannot be read.
+    pub(super) fn open(&self, limits: &Limits) -> Result<Catalog, Failure> {
+        open(self, 0, limits)
+    }
+
     /// Where it is, as the user named it.
     pub(super) fn text(&self) -> &str {
         self.source.to_str().unwrap_or_default()
@@ -136,6 +125,18 @@ impl CatalogArgs {
     /// Whether any is named.
     pub(super) fn is_given(&self) -> bool {
         !self.catalog.is_empty()
+    }
+
+    /// Opens the catalogs, of which one at least must be named.
+    ///
+    /// # Errors
+    /// When none is, or as [`CatalogArgs::open`].
+    pub(super) fn open_required(&self, limits: &Limits) -> Result<Vec<Catalog>, Failure> {
+        if self.is_given() {
+            return self.open(limits);
+        }
+        let failure = Failure::new(Class::Usage, "no catalog is named");
+        Err(failure.with_hint("name one with --catalog"))
     }
 
     /// Opens the catalogs, in the order in which they were named.
@@ -172,6 +173,7 @@ impl CatalogArgs {
 }
 
 fn open(given: &CatalogSource, priority: i64, limits: &Limits) -> Result<Catalog, Failure> {
+    threads::prepare();
     let source = source::catalog(&given.source, limits)?;
     let known = source.stamp.as_ref().and_then(source::kept_index);
     if let Some(index) = known {

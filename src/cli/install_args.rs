@@ -31,9 +31,28 @@ pub(super) struct ReadArgs {
     /// Treat warnings as errors
     #[arg(long)]
     pub strict: bool,
+    #[command(flatten)]
+    pub limits: LimitArgs,
+}
+
+/// How much content may cost.
+#[derive(Debug, Args)]
+pub(super) struct LimitArgs {
     /// Lift the limits on sizes and counts, for content you trust
     #[arg(long)]
-    pub no_limits: bool,
+    no_limits: bool,
+}
+
+impl LimitArgs {
+    /// The limits that content is read with.
+    #[must_use]
+    pub(super) fn limits(&self) -> Limits {
+        if self.no_limits {
+            Limits::NONE
+        } else {
+            Limits::DEFAULT
+        }
+    }
 }
 
 /// How to install.
@@ -104,11 +123,7 @@ impl ReadArgs {
     /// The limits that content is read with.
     #[must_use]
     pub(super) fn limits(&self) -> Limits {
-        if self.no_limits {
-            Limits::NONE
-        } else {
-            Limits::DEFAULT
-        }
+        self.limits.limits()
     }
 
     /// Reads a bundle and checks it, adding what is wrong with it to `problems`.

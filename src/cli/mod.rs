@@ -10,6 +10,7 @@ mod catalog_args;
 mod check;
 mod choice_args;
 mod completion;
+mod explain;
 mod failure;
 mod folder;
 mod install_args;
@@ -39,6 +40,7 @@ struct Cli {
 enum Command {
     Render(Box<render::RenderArgs>),
     Catalog(catalog::CatalogCommand),
+    Explain(Box<explain::ExplainArgs>),
     Check(check::CheckArgs),
     Completion(completion::CompletionArgs),
     Version(version::VersionArgs),
@@ -53,6 +55,7 @@ kubectl olm does on your machine what the Operator Lifecycle Manager does inside
 
   render      print or write every object that installing an operator results in
   catalog     list, search, show, draw and check what catalogs have
+  explain     tell why a version of a package is chosen
   check       show every problem of a bundle
   completion  print a completion script
   version     print the version
@@ -62,6 +65,7 @@ Examples:
   kubectl olm render ./bundle -n ops -o dir:out
   kubectl olm check ./bundle
   kubectl olm catalog search queue --catalog ./catalog
+  kubectl olm render queue-operator --catalog ./catalog -n ops
 
 `kubectl olm COMMAND --help` tells more.
 ";

@@ -191,7 +191,8 @@ fn render_each(root: &Path, args: &RenderArgs) -> Result<(), Failure> {
         }
         rendered
     };
-    let rendered: Vec<_> = threads::pool()?.install(|| bundles.par_iter().map(render).collect());
+    threads::prepare();
+    let rendered: Vec<_> = bundles.par_iter().map(render).collect();
     let (mut written, mut worst) = (0, None);
     for (source, rendered) in bundles.iter().zip(rendered) {
         let prefix = format!("{}: ", source.display());

@@ -12,7 +12,7 @@ use std::{
 use clap::Parser;
 
 use super::{
-    Cli, Command, OVERVIEW, STACK_BYTES, catalog, check, completion,
+    Cli, Command, OVERVIEW, STACK_BYTES, catalog, check, completion, explain,
     failure::{Class, Failure},
     output, render, version,
 };
@@ -61,6 +61,7 @@ fn work() -> Result<(), Failure> {
         None => output::print_text(OVERVIEW),
         Some(Command::Render(args)) => render::run(&args),
         Some(Command::Catalog(command)) => catalog::run(&command),
+        Some(Command::Explain(args)) => explain::run(&args),
         Some(Command::Check(args)) => check::run(&args),
         Some(Command::Completion(args)) => completion::run(&args),
         Some(Command::Version(args)) => version::run(&args),

@@ -1,17 +1,14 @@
 //! The threads that content is read on.
 
-use rayon::{ThreadPool, ThreadPoolBuilder};
+use rayon::ThreadPoolBuilder;
 
-use super::{
-    STACK_BYTES,
-    failure::{Class, Failure},
-};
+use super::STACK_BYTES;
 
-/// Threads on all cores, with stacks that hold the deepest content.
-///
-/// # Errors
-/// When the system has no threads to give.
-pub(super) fn pool() -> Result<ThreadPool, Failure> {
-    let pool = ThreadPoolBuilder::new().stack_size(STACK_BYTES).build();
-    pool.map_err(|error| Failure::of(Class::Bug, &error))
+/// Has rayon's threads, one for each core, get stacks that hold the deepest content. Whoever reads content on them
+/// calls this first; once is enough.
+pub(super) fn prepare() {
+    // The second call finds the threads there, with the stacks of the first.
+    let _ = ThreadPoolBuilder::new()
+        .stack_size(STACK_BYTES)
+        .build_global();
 }

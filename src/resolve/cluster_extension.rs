@@ -17,11 +17,11 @@ use std::{
 use semver::{BuildMetadata, Prerelease, Version};
 
 use super::{
-    Candidate, Installed, Refusal, UpgradePolicy, explain::Verdict, near, offer::Offer,
+    Candidate, Installed, Refusal, UpgradePolicy, explain::Verdict, offer::Offer,
     subscription::Selection, upgrade_graph::Link,
 };
 use crate::{
-    catalog::{CatalogBundle, package::PACKAGE_PROPERTY},
+    catalog::{CatalogBundle, near, package::PACKAGE_PROPERTY},
     versions::{self, Constraint},
 };
 

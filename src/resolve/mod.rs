@@ -9,7 +9,7 @@ mod dependencies;
 pub mod explain;
 mod installed;
 pub mod lock;
-mod near;
+
 mod offer;
 mod request;
 mod subscription;

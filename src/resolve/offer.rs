@@ -5,8 +5,8 @@
 
 use std::{cmp::Reverse, collections::BTreeSet, sync::Arc};
 
-use super::{Candidate, Reason, Refusal, Wanted, near, universe::Universe};
-use crate::catalog::{CatalogBundle, Channel, ChannelEntry, Package, package::BUNDLE_SCHEMA};
+use super::{Candidate, Reason, Refusal, Wanted, universe::Universe};
+use crate::catalog::{CatalogBundle, Channel, ChannelEntry, Package, near, package::BUNDLE_SCHEMA};
 
 /// What one catalog has of the wanted package.
 #[derive(Debug)]

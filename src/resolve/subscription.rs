@@ -13,11 +13,10 @@ use super::{
     Candidate, Installed, Refusal,
     channel_order::head_to_tail,
     explain::Verdict,
-    near,
     offer::{Offer, refuse},
     upgrade_graph::{Link, is_prohibited},
 };
-use crate::catalog::{Channel, ChannelEntry};
+use crate::catalog::{Channel, ChannelEntry, near};
 
 /// What rules make of the bundles of a package.
 #[derive(Debug, Default)]

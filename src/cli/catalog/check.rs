@@ -3,9 +3,10 @@
 use clap::Args;
 
 use super::super::{
-    catalog_args::{CatalogSource, RequiredCatalogArgs},
+    catalog_args::CatalogSource,
     check::{self, Format},
     failure::Failure,
+    install_args::LimitArgs,
 };
 use crate::catalog;
 
@@ -31,9 +32,8 @@ pub(super) struct CheckArgs {
     /// Treat warnings as errors
     #[arg(long)]
     strict: bool,
-    /// Lift the limits on sizes and counts, for content you trust
-    #[arg(long)]
-    no_limits: bool,
+    #[command(flatten)]
+    limits: LimitArgs,
 }
 
 /// Runs the command.
@@ -41,12 +41,8 @@ pub(super) struct CheckArgs {
 /// # Errors
 /// When there is no catalog to read, or it has problems that refuse it.
 pub(super) fn run(args: &CheckArgs) -> Result<(), Failure> {
-    let source = args.source.clone();
-    let problems = match RequiredCatalogArgs::of(source, args.no_limits).open() {
-        Ok(catalogs) => catalogs
-            .iter()
-            .flat_map(catalog::check::check_all)
-            .collect(),
+    let problems = match args.source.open(&args.limits.limits()) {
+        Ok(catalog) => catalog::check::check_all(&catalog),
         // What cannot be read is a problem like others.
         Err(failure) => failure.into_problems()?,
     };

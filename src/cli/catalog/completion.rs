@@ -8,18 +8,18 @@ use std::{
 
 use clap_complete::{ArgValueCompleter, CompletionCandidate};
 
-use super::super::catalog_args::{CatalogSource, RequiredCatalogArgs};
-use crate::catalog::Catalog;
+use super::super::catalog_args::CatalogSource;
+use crate::{catalog::Catalog, limits::Limits};
 
 /// The names of packages that start as the word does. Where a catalog cannot be read, it has none to offer.
-pub(super) fn packages() -> ArgValueCompleter {
+pub(in crate::cli) fn packages() -> ArgValueCompleter {
     ArgValueCompleter::new(|word: &OsStr| {
         let Some(word) = word.to_str() else {
             return vec![];
         };
         let opened = sources(std::env::args_os());
-        let opened = opened.filter_map(|source| RequiredCatalogArgs::of(source, false).open().ok());
-        let catalogs: Vec<Catalog> = opened.flatten().collect();
+        let opened = opened.filter_map(|source| source.open(&Limits::DEFAULT).ok());
+        let catalogs: Vec<Catalog> = opened.collect();
         let names = catalogs.iter().flat_map(Catalog::packages);
         let names: BTreeSet<_> = names.filter(|name| name.starts_with(word)).collect();
         names.into_iter().map(CompletionCandidate::new).collect()

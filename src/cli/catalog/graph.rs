@@ -8,11 +8,12 @@ use super::{
         failure::{Class, Failure},
         output,
     },
-    completion, near, no_package,
+    completion, no_package,
 };
 use crate::catalog::{
     Catalog, Detail, Package,
     graph::{self, Graph},
+    near,
 };
 
 /// Draw the upgrades of a package
@@ -83,9 +84,9 @@ fn first(catalogs: &[Catalog], name: &str) -> Result<Package, Failure> {
 fn no_channel(package: &Package, name: &str) -> Failure {
     let message = format!("package {} has no channel {name:?}", package.name);
     let failure = Failure::new(Class::Refused, message);
-    let names = || package.channels.iter().map(|channel| channel.name.as_str());
-    match near(name, names()).first() {
-        Some(near) => failure.with_hint(format!("did you mean {near}?")),
-        None => failure.with_hint("`kubectl olm catalog show` lists the channels of a package"),
-    }
+    let names = package.channels.iter().map(|channel| channel.name.as_str());
+    let hint = near::hint(&near::names(name, names));
+    failure.with_hint(
+        hint.unwrap_or("`kubectl olm catalog show` lists the channels of a package".to_owned()),
+    )
 }

@@ -3,7 +3,7 @@
 //! Catalogs are large, so they are gone through package by package, on all cores; only rows are kept.
 
 mod check;
-mod completion;
+pub(super) mod completion;
 mod graph;
 mod list;
 mod listing;
@@ -15,11 +15,11 @@ use std::collections::BTreeSet;
 use clap::{Args, Subcommand};
 use rayon::prelude::*;
 
-use super::{
-    failure::{Class, Failure},
-    threads,
+use super::failure::{Class, Failure};
+use crate::{
+    catalog::{Catalog, near},
+    problem::Problem,
 };
-use crate::{catalog::Catalog, problem::Problem};
 
 /// List, search, show, draw and check what catalogs have
 ///
@@ -52,13 +52,6 @@ pub(super) fn run(command: &CatalogCommand) -> Result<(), Failure> {
         Verb::Check(args) => check::run(args),
     }
 }
-
-/// As many names are offered for one that was mistyped.
-const OFFERED_NAMES: usize = 3;
-/// How near a name must be to be offered, from 0 to 1.
-const NEAR: f64 = 0.8;
-/// Longer names are not compared; a package's has 63 characters at most.
-const COMPARED_BYTES: usize = 253;
 
 /// The rows that were made of a package, or why it cannot be read.
 type Made<T> = Result<Vec<T>, Vec<Problem>>;
@@ -93,7 +86,7 @@ fn each_package<T: Send>(
         return Err(no_package(catalogs, name));
     }
     let make = |(catalog, name): &(&Catalog, &str)| make(catalog, name);
-    let made: Vec<_> = threads::pool()?.install(|| packages.par_iter().map(make).collect());
+    let made: Vec<_> = packages.par_iter().map(make).collect();
     let (mut rows, mut problems) = (vec![], vec![]);
     for made in made {
         match made {
@@ -117,30 +110,11 @@ impl<T> Rows<T> {
 }
 
 /// A package that no catalog has, with the names that come near.
-fn no_package(catalogs: &[Catalog], name: &str) -> Failure {
+pub(super) fn no_package(catalogs: &[Catalog], name: &str) -> Failure {
     let asked: Vec<_> = catalogs.iter().map(|it| it.name.as_str()).collect();
     let message = format!("there is no package {name:?} in {}", asked.join(", "));
     let failure = Failure::new(Class::Refused, message);
-    let near = near(name, catalogs.iter().flat_map(Catalog::packages));
-    match near.split_last() {
-        None => failure.with_hint("`kubectl olm catalog list` shows all packages"),
-        Some((only, [])) => failure.with_hint(format!("did you mean {only}?")),
-        Some((last, others)) => {
-            failure.with_hint(format!("did you mean {} or {last}?", others.join(", ")))
-        }
-    }
-}
-
-/// The names that come nearest to one that was mistyped, the nearest first.
-fn near<'n>(mistyped: &str, names: impl Iterator<Item = &'n str>) -> Vec<&'n str> {
-    let is_short = |name: &&str| name.len().max(mistyped.len()) <= COMPARED_BYTES;
-    let names: BTreeSet<_> = names.filter(is_short).collect();
-    let names = names.into_iter();
-    let mut near: Vec<_> = names
-        .map(|name| (strsim::jaro_winkler(mistyped, name), name))
-        .filter(|(nearness, _)| *nearness >= NEAR)
-        .collect();
-    near.sort_by(|(a, _), (b, _)| b.total_cmp(a));
-    near.truncate(OFFERED_NAMES);
-    near.into_iter().map(|(_, name)| name).collect()
+    let near = near::names(name, catalogs.iter().flat_map(Catalog::packages));
+    let hint = near::hint(&near);
+    failure.with_hint(hint.unwrap_or("`kubectl olm catalog list` shows all packages".to_owned()))
 }

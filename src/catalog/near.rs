@@ -9,7 +9,8 @@ const PROPOSED: usize = 3;
 const LONGEST: usize = 253;
 
 /// The known names that are most like `wanted`: few letters differ, or one holds the other. Best first.
-pub(super) fn names<'n>(wanted: &str, known: impl Iterator<Item = &'n str>) -> Vec<&'n str> {
+#[must_use]
+pub fn names<'n>(wanted: &str, known: impl Iterator<Item = &'n str>) -> Vec<&'n str> {
     let known: BTreeSet<_> = known.filter(|name| name.len() <= LONGEST).collect();
     if wanted.is_empty() || wanted.len() > LONGEST {
         return vec![];
@@ -26,7 +27,8 @@ pub(super) fn names<'n>(wanted: &str, known: impl Iterator<Item = &'n str>) -> V
 }
 
 /// The hint that proposes names; none when there are none.
-pub(super) fn hint(names: &[&str]) -> Option<String> {
+#[must_use]
+pub fn hint(names: &[&str]) -> Option<String> {
     let (last, others) = names.split_last()?;
     Some(if others.is_empty() {
         format!("did you mean {last}?")
