@@ -180,6 +180,7 @@ fn large(catalog: &Path, packages: &[String]) {
     );
     let begun = Instant::now();
     let catalogs = [open(catalog)];
+    let mut chosen = 0;
     for package in packages {
         let wanted = Wanted {
             package: package.clone(),
@@ -193,11 +194,10 @@ fn large(catalog: &Path, packages: &[String]) {
             wanted: vec![wanted],
             ..Request::default()
         };
-        let resolution = resolve::resolve(&catalogs, &request);
-        std::hint::black_box(resolution).expect("a choice");
+        chosen += usize::from(resolve::resolve(&catalogs, &request).is_ok());
     }
     println!(
-        "  every package resolved, opening the catalog included: {}",
+        "  every package resolved, opening the catalog included: {}; {chosen} with all they need",
         milliseconds(begun.elapsed())
     );
 }

@@ -116,7 +116,7 @@ pub fn package(
 /// # Errors
 /// As [`Catalog::package`].
 pub fn packages(catalog: &Catalog, name: &str) -> Result<Vec<ListedPackage>, Vec<Problem>> {
-    let Some(found) = catalog.package(name, Detail::Choice)? else {
+    let Some(found) = catalog.package(name, Detail::Outline)? else {
         return Ok(vec![]);
     };
     Ok(vec![package(catalog, &found)?.0])

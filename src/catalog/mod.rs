@@ -112,9 +112,12 @@ impl Catalog {
     /// # Errors
     /// When documents of it cannot be read, or a field has the wrong type; all of them are told.
     pub fn package(&self, name: &str, detail: Detail) -> Result<Option<Package>, Vec<Problem>> {
-        let entries = self.index.entries(name);
+        let mut entries = self.index.entries(name);
         if entries.is_empty() {
             return Ok(None);
+        }
+        if detail == Detail::Outline {
+            entries.retain(|entry| entry.head.schema != package::BUNDLE_SCHEMA);
         }
         let mut package = Package::default();
         name.clone_into(&mut package.name);

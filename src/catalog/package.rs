@@ -153,7 +153,9 @@ pub struct OtherBlob {
 /// How much of a package is read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Detail {
-    /// What choosing a version needs: no embedded objects, no texts for people.
+    /// The package, its channels and what is deprecated: no bundles.
+    Outline,
+    /// What choosing a version needs: also bundles, but no embedded objects, no texts for people.
     Choice,
     /// Everything.
     Full,

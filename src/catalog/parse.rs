@@ -230,7 +230,7 @@ impl Blob {
         let mut properties = self.maps(fields, "properties", "", |blob, at, fields| {
             let kind = blob.text(fields, "type", at);
             let for_people = [BUNDLE_OBJECT_PROPERTY, CSV_METADATA_PROPERTY];
-            if detail == Detail::Choice && for_people.contains(&kind.as_str()) {
+            if detail != Detail::Full && for_people.contains(&kind.as_str()) {
                 return None;
             }
             let value = field(fields, "value").cloned().unwrap_or_default();

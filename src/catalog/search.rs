@@ -51,7 +51,7 @@ pub fn find(
     name: &str,
     words: &[String],
 ) -> Result<Option<Found>, Vec<Problem>> {
-    let Some(read) = catalog.package(name, Detail::Choice)? else {
+    let Some(read) = catalog.package(name, Detail::Outline)? else {
         return Ok(None);
     };
     let (package, about) = list::package(catalog, &read)?;

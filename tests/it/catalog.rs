@@ -1,4 +1,4 @@
-//! What `kubectl olm catalog` prints: cases that are data, and the lists of opm.
+//! What commands make of catalogs: cases that are data, and the lists of opm.
 //!
 //! `testdata/catalog/<situation>.yaml` has the arguments and everything that the program gives, and, where it needs
 //! one that is not in `testdata/catalogs`, the files of a catalog.
@@ -24,7 +24,7 @@ struct Case {
     /// Files by path; the command runs in the folder that holds them, else in the project's root.
     #[serde(default)]
     files: BTreeMap<String, String>,
-    /// The arguments that follow `catalog`.
+    /// The arguments.
     args: Vec<String>,
     #[serde(default)]
     stdout: String,
@@ -52,7 +52,7 @@ fn each_case_prints_what_it_expects() {
             folder.path()
         };
         let mut program = program();
-        program.current_dir(at).arg("catalog").args(&case.args);
+        program.current_dir(at).args(&case.args);
         let run: Run = program.output().expect("the program starts").into();
         if (&run.stdout, &run.stderr, run.code) != (&case.stdout, &case.stderr, case.code) {
             wrong.push(format!(

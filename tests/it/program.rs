@@ -32,6 +32,8 @@ pub(crate) fn program() -> Command {
     command
         .env_clear()
         .env("PATH", std::env::var_os("PATH").unwrap_or_default());
+    // What one run keeps for the next stays with the tests.
+    command.env("XDG_CACHE_HOME", env!("CARGO_TARGET_TMPDIR"));
     command.stdin(Stdio::null()).current_dir(root());
     command
 }
