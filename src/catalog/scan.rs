@@ -26,6 +26,12 @@ use crate::{
     problem::{Place, Problem},
 };
 
+/// How a database begins, which a catalog was before there were file-based ones.
+const SQLITE: &[u8] = b"SQLite format 3\0";
+
+const OLD_FORM: &str =
+    "it is a catalog in the old SQLite form, which is not read; convert it with `opm migrate`";
+
 /// Lists the documents of one file, in order. `file` is its position among the catalog's files.
 ///
 /// # Errors
@@ -94,6 +100,9 @@ impl Scan<'_> {
 
     fn pieces(&mut self, mut window: Window<'_>) -> io::Result<Certainty> {
         window.read_on()?;
+        if window.rest().starts_with(SQLITE) {
+            return Err(io::Error::other(OLD_FORM));
+        }
         match window.rest().trim_ascii_start().first() {
             Some(b'{') => self.json(window),
             _ => self.yaml(window),

@@ -19,6 +19,20 @@ use super::{
 };
 use crate::{catalog::Content, files::FileTree, limits::Limits};
 
+/// When a file was changed last, whatever times it was given since.
+#[cfg(unix)]
+fn changed(metadata: &Metadata) -> Option<SystemTime> {
+    use std::os::unix::fs::MetadataExt;
+    let seconds = u64::try_from(metadata.ctime()).ok()?;
+    SystemTime::UNIX_EPOCH.checked_add(Duration::from_secs(seconds + 1))
+}
+
+/// When a file was changed last.
+#[cfg(not(unix))]
+fn changed(metadata: &Metadata) -> Option<SystemTime> {
+    metadata.modified().ok()
+}
+
 /// What changes with every change of a file.
 #[cfg(unix)]
 fn identity(metadata: &Metadata) -> [i128; 7] {
@@ -166,7 +180,7 @@ pub struct CatalogSource {
 }
 
 /// A file that changed so recently may change again without its times telling.
-const SETTLED: Duration = Duration::from_secs(2);
+const SETTLED: Duration = Duration::from_secs(1);
 
 /// A part of a file on disk that is a file of the catalog.
 #[derive(Debug)]
@@ -190,7 +204,7 @@ impl CatalogFiles {
         self.state.update(path.as_os_str().as_encoded_bytes());
         self.state.update(format!("{:?}", identity(metadata)));
         self.size += metadata.len();
-        self.newest = self.newest.max(metadata.modified().ok());
+        self.newest = self.newest.max(changed(metadata));
     }
 
     /// What tells this state of the catalog below `root` from all others; nothing when it may have changed unnoticed.

@@ -24,6 +24,7 @@ mod image;
 mod live;
 mod oracle;
 mod package;
+mod packages;
 mod program;
 mod random;
 mod resolve;
