@@ -33,6 +33,7 @@ use nix::sys::{
     resource::{UsageWho, getrusage},
     time::TimeValLike,
 };
+use rayon::prelude::*;
 use serde::{Deserialize, de::IgnoredAny};
 use serde_json::{Value, json, ser::PrettyFormatter};
 
@@ -180,10 +181,9 @@ fn large(catalog: &Path, packages: &[String]) {
     );
     let begun = Instant::now();
     let catalogs = [open(catalog)];
-    let mut chosen = 0;
-    for package in packages {
+    let resolve = |package: &&String| {
         let wanted = Wanted {
-            package: package.clone(),
+            package: (*package).clone(),
             catalog: None,
             rules: Rules::Subscription {
                 channel: None,
@@ -194,8 +194,9 @@ fn large(catalog: &Path, packages: &[String]) {
             wanted: vec![wanted],
             ..Request::default()
         };
-        chosen += usize::from(resolve::resolve(&catalogs, &request).is_ok());
-    }
+        resolve::resolve(&catalogs, &request).is_ok()
+    };
+    let chosen = packages.par_iter().filter(resolve).count();
     println!(
         "  every package resolved, opening the catalog included: {}; {chosen} with all they need",
         milliseconds(begun.elapsed())

@@ -12,17 +12,27 @@ pub trait Content: std::fmt::Debug + Send + Sync {
     /// The paths of all files below the catalog's root, in byte order, with their sizes in bytes.
     fn files(&self) -> Vec<(String, u64)>;
 
-    /// Reads a file from its start.
+    /// Opens a part of a file, which ends where the file does if that is earlier.
     ///
     /// # Errors
     /// When there is no such file or it cannot be read.
-    fn open(&self, path: &str) -> io::Result<Box<dyn Read + '_>>;
+    fn open(&self, path: &str, part: Range<u64>) -> io::Result<Box<dyn Read + '_>>;
 
     /// Reads a part of a file.
     ///
     /// # Errors
     /// When there is no such file, or it ends before the part does, or it cannot be read.
-    fn read(&self, path: &str, part: Range<u64>) -> io::Result<Vec<u8>>;
+    fn read(&self, path: &str, part: Range<u64>) -> io::Result<Vec<u8>> {
+        let size = part.end.saturating_sub(part.start);
+        // Whoever asks for more than there is does not get to reserve it.
+        let mut text = Vec::with_capacity(usize::try_from(size.min(1 << 20)).unwrap_or_default());
+        self.open(path, part)?.read_to_end(&mut text)?;
+        if text.len() as u64 == size {
+            Ok(text)
+        } else {
+            Err(io::ErrorKind::UnexpectedEof.into())
+        }
+    }
 }
 
 impl Content for FileTree {
@@ -33,15 +43,14 @@ impl Content for FileTree {
             .collect()
     }
 
-    fn open(&self, path: &str) -> io::Result<Box<dyn Read + '_>> {
+    fn open(&self, path: &str, part: Range<u64>) -> io::Result<Box<dyn Read + '_>> {
         let content = self.get(path).ok_or(io::ErrorKind::NotFound)?;
-        Ok(Box::new(Cursor::new(content)))
-    }
-
-    fn read(&self, path: &str, part: Range<u64>) -> io::Result<Vec<u8>> {
-        let content = self.get(path).ok_or(io::ErrorKind::NotFound)?;
-        let at = |position: u64| usize::try_from(position).unwrap_or(usize::MAX);
+        let at = |position: u64| {
+            usize::try_from(position)
+                .unwrap_or(usize::MAX)
+                .min(content.len())
+        };
         let part = content.get(at(part.start)..at(part.end));
-        Ok(part.ok_or(io::ErrorKind::UnexpectedEof)?.to_vec())
+        Ok(Box::new(Cursor::new(part.unwrap_or_default())))
     }
 }

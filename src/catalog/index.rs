@@ -61,7 +61,7 @@ impl Index {
         let scanned: Vec<_> = files
             .par_iter()
             .enumerate()
-            .map(|(file, path)| scan(path, file, || content.open(path), limits))
+            .map(|(file, (path, size))| scan(content, path, *size, file, limits))
             .collect();
         let (mut packages, mut problems) = (BTreeMap::<_, Vec<_>>::new(), vec![]);
         for scanned in scanned {
@@ -76,6 +76,7 @@ impl Index {
             }
         }
         if problems.is_empty() {
+            let files = files.into_iter().map(|(path, _)| path).collect();
             let packages = Packages::Found(packages);
             Ok(Self { files, packages })
         } else {

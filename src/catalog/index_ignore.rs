@@ -10,11 +10,11 @@ use crate::problem::Problem;
 
 const FILE_NAME: &str = ".indexignore";
 
-/// The paths of the files that count, in byte order.
+/// The files that count, with their sizes, in byte order of their paths.
 ///
 /// # Errors
 /// When an `.indexignore` file cannot be read or holds a pattern that is none; all of them are told.
-pub(super) fn kept(content: &dyn Content) -> Result<Vec<String>, Vec<Problem>> {
+pub(super) fn kept(content: &dyn Content) -> Result<Vec<(String, u64)>, Vec<Problem>> {
     let files = content.files();
     let (mut matchers, mut problems) = (vec![], vec![]);
     for (path, size) in &files {
@@ -34,10 +34,10 @@ pub(super) fn kept(content: &dyn Content) -> Result<Vec<String>, Vec<Problem>> {
     }
     // A folder comes before those inside it.
     matchers.sort_by_key(|(folder, _)| *folder);
-    let counts =
-        |path: &&String| folder_of_ignore_file(path).is_none() && !is_ignored(path, &matchers);
-    let paths = files.iter().map(|(path, _)| path);
-    Ok(paths.filter(counts).cloned().collect())
+    let counts = |(path, _): &&(String, u64)| {
+        folder_of_ignore_file(path).is_none() && !is_ignored(path, &matchers)
+    };
+    Ok(files.iter().filter(counts).cloned().collect())
 }
 
 /// The folder that an `.indexignore` file speaks of, with a slash at its end unless it is the root.

@@ -4,6 +4,7 @@
 //! asked for. What the blobs mean together is decided elsewhere: `check` judges them, `resolve` chooses.
 
 pub mod about;
+mod brief;
 pub mod channel;
 pub mod check;
 mod content;
@@ -29,6 +30,7 @@ use std::{
 };
 
 use rayon::prelude::*;
+use serde_json::Value;
 use sha2::{Digest, Sha256};
 
 pub use self::{
@@ -146,7 +148,7 @@ impl Catalog {
     pub fn digest(&self) -> Result<String, Vec<Problem>> {
         let digests = self.index.files.par_iter().map(|path| {
             let mut digest = Sha256::new();
-            let mut reader = self.content.open(path)?;
+            let mut reader = self.content.open(path, 0..u64::MAX)?;
             let mut piece = vec![0; 1 << 16];
             loop {
                 match reader.read(&mut piece)? {
@@ -231,22 +233,13 @@ impl Catalog {
             };
             for entry in run {
                 let text = entry.part_of(&text, first.start);
-                let documents = yaml::read(text, &self.limits);
-                let document = documents.map(|mut documents| {
-                    let is_there = entry.ordinal < documents.len();
-                    is_there.then(|| documents.swap_remove(entry.ordinal))
-                });
-                let added = match document {
-                    Ok(Some(document))
-                        if parse::head(&document.value) == Ok(entry.head.clone()) =>
-                    {
-                        let place = place(entry.line + document.line - 1);
-                        parse::add(package, entry.head.clone(), document.value, place, detail)
+                let added = match document(text, entry, detail, &self.limits) {
+                    Ok(Some((value, line))) => {
+                        parse::add(package, entry.head.clone(), value, place(line), detail)
                     }
-                    Ok(_) => Ok(()),
-                    Err(error) => {
-                        let line = entry.line + error.line().unwrap_or(1) - 1;
-                        let problem = Problem::error(parse::BLOB_RULE, error.message());
+                    Ok(None) => Ok(()),
+                    Err(problem) => {
+                        let line = problem.place.line;
                         Err(vec![problem.at(place(line))])
                     }
                 };
@@ -259,4 +252,29 @@ impl Catalog {
             Err(problems)
         }
     }
+}
+
+/// Builds a document, with the line that it begins on; nothing when it is not what the quick way took it for.
+fn document(
+    text: &[u8],
+    entry: &Entry,
+    detail: Detail,
+    limits: &Limits,
+) -> Result<Option<(Value, usize)>, Problem> {
+    let is_brief = detail == Detail::Choice && entry.head.schema == package::BUNDLE_SCHEMA;
+    let is_entry = |value: &Value| parse::head(value).is_ok_and(|head| head == entry.head);
+    if is_brief
+        && text.starts_with(b"{")
+        && let Some(value) = brief::read(text, limits).filter(is_entry)
+    {
+        return Ok(Some((value, entry.line)));
+    }
+    let documents = yaml::read(text, limits).map_err(|error| {
+        let line = entry.line + error.line().unwrap_or(1) - 1;
+        let path = String::new();
+        Problem::error(parse::BLOB_RULE, error.message()).at(Place { path, line })
+    })?;
+    let document = documents.into_iter().nth(entry.ordinal);
+    let document = document.filter(|document| is_entry(&document.value));
+    Ok(document.map(|document| (document.value, entry.line + document.line - 1)))
 }

@@ -27,6 +27,9 @@ pub const BUNDLE_OBJECT_PROPERTY: &str = "olm.bundle.object";
 /// The property that holds what a ClusterServiceVersion says for people.
 pub const CSV_METADATA_PROPERTY: &str = "olm.csv.metadata";
 
+/// The properties that people and installs need, and choosing does not.
+pub(super) const FOR_PEOPLE: [&str; 2] = [BUNDLE_OBJECT_PROPERTY, CSV_METADATA_PROPERTY];
+
 /// Every blob of one catalog that belongs to one package, in the order in which the catalog has them.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Package {

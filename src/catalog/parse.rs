@@ -9,9 +9,9 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
 use super::package::{
-    BUNDLE_OBJECT_PROPERTY, BUNDLE_SCHEMA, CHANNEL_SCHEMA, CSV_METADATA_PROPERTY, CatalogBundle,
-    Channel, ChannelEntry, DEPRECATIONS_SCHEMA, Deprecation, Deprecations, Detail, OtherBlob,
-    PACKAGE_SCHEMA, Package, PackageDefinition, Property, RelatedImage, field,
+    BUNDLE_SCHEMA, CHANNEL_SCHEMA, CatalogBundle, Channel, ChannelEntry, DEPRECATIONS_SCHEMA,
+    Deprecation, Deprecations, Detail, FOR_PEOPLE, OtherBlob, PACKAGE_SCHEMA, Package,
+    PackageDefinition, Property, RelatedImage, field,
 };
 use crate::problem::{Place, Problem};
 
@@ -229,8 +229,7 @@ impl Blob {
     fn properties(&mut self, fields: &Map<String, Value>, detail: Detail) -> Vec<Property> {
         let mut properties = self.maps(fields, "properties", "", |blob, at, fields| {
             let kind = blob.text(fields, "type", at);
-            let for_people = [BUNDLE_OBJECT_PROPERTY, CSV_METADATA_PROPERTY];
-            if detail != Detail::Full && for_people.contains(&kind.as_str()) {
+            if detail != Detail::Full && FOR_PEOPLE.contains(&kind.as_str()) {
                 return None;
             }
             let value = field(fields, "value").cloned().unwrap_or_default();

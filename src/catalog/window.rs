@@ -15,7 +15,7 @@ pub(super) struct Window<'r> {
     done: usize,
     /// The position in the file of the first byte that is not done with.
     pub(super) position: u64,
-    /// Its line, from 1.
+    /// Its line, counted from 1 at the start.
     pub(super) line: usize,
     /// Whether the rest is all that the file has left.
     pub(super) is_last: bool,
@@ -23,13 +23,13 @@ pub(super) struct Window<'r> {
 }
 
 impl<'r> Window<'r> {
-    /// The start of a file, of which at most `limit` bytes are held at once.
-    pub(super) fn new(reader: Box<dyn Read + 'r>, limit: u64) -> Self {
+    /// What a reader gives from `position` of the file on, of which at most `limit` bytes are held at once.
+    pub(super) fn new(reader: Box<dyn Read + 'r>, position: u64, limit: u64) -> Self {
         Self {
             reader,
             buffer: vec![],
             done: 0,
-            position: 0,
+            position,
             line: 1,
             is_last: false,
             limit,

@@ -234,16 +234,6 @@ impl CatalogFiles {
     pub(super) fn len(&self) -> usize {
         self.parts.len()
     }
-
-    fn open_at(&self, path: &str, from: u64) -> io::Result<(File, &Part)> {
-        let part = self.parts.get(path).ok_or(io::ErrorKind::NotFound)?;
-        let mut file = File::open(&part.file)?;
-        let start = part.start.saturating_add(from);
-        if start > 0 {
-            file.seek(SeekFrom::Start(start))?;
-        }
-        Ok((file, part))
-    }
 }
 
 impl Content for CatalogFiles {
@@ -254,22 +244,14 @@ impl Content for CatalogFiles {
             .collect()
     }
 
-    fn open(&self, path: &str) -> io::Result<Box<dyn Read + '_>> {
-        let (file, part) = self.open_at(path, 0)?;
-        Ok(Box::new(file.take(part.size)))
-    }
-
-    fn read(&self, path: &str, range: Range<u64>) -> io::Result<Vec<u8>> {
-        let (file, part) = self.open_at(path, range.start)?;
-        let size = range.end.saturating_sub(range.start);
-        if range.end > part.size {
-            return Err(io::ErrorKind::UnexpectedEof.into());
+    fn open(&self, path: &str, range: Range<u64>) -> io::Result<Box<dyn Read + '_>> {
+        let part = self.parts.get(path).ok_or(io::ErrorKind::NotFound)?;
+        let mut file = File::open(&part.file)?;
+        let start = part.start.saturating_add(range.start);
+        if start > 0 {
+            file.seek(SeekFrom::Start(start))?;
         }
-        let mut text = Vec::with_capacity(usize::try_from(size).unwrap_or_default());
-        file.take(size).read_to_end(&mut text)?;
-        if (text.len() as u64) < size {
-            return Err(io::ErrorKind::UnexpectedEof.into());
-        }
-        Ok(text)
+        let end = range.end.min(part.size);
+        Ok(Box::new(file.take(end.saturating_sub(range.start))))
     }
 }
