@@ -16,10 +16,10 @@ use super::{
 };
 use crate::{
     bundle::{self, Bundle},
-    catalog::{Catalog, CatalogBundle, embedded},
+    catalog::{Catalog, CatalogBundle, Detail, check, embedded},
     files::FileTree,
     limits::Limits,
-    problem::Problem,
+    problem::{Problem, Severity},
     render,
     resolve::{self, Chosen, Reason, lock::LockedInstall},
     source::{self, ImageSource},
@@ -134,10 +134,40 @@ impl PackageArgs {
             let is_asked = wanted.any(|wanted| wanted.package == install.package);
             install.asked = is_asked.then(|| locked::asked(&self.choice));
         }
+        for install in &installs {
+            self.judge(install, catalogs, problems)?;
+        }
         // What something needs and is there already need not be installed again.
         let is_there = |name: &str| request.installed.iter().any(|there| there.name == name);
         installs.retain(|install| install.asked.is_some() || !is_there(&install.bundle));
         Ok(installs)
+    }
+
+    /// Looks for what opm would refuse the package for: OLM v0 never gets to see such a catalog, OLM v1 goes on.
+    fn judge(
+        &self,
+        install: &LockedInstall,
+        catalogs: &[Catalog],
+        problems: &mut Vec<Problem>,
+    ) -> Result<(), Failure> {
+        let mut catalogs = catalogs.iter();
+        let Some(catalog) = catalogs.find(|catalog| catalog.name == install.catalog) else {
+            return Ok(());
+        };
+        let package = catalog.package(&install.package, Detail::Full);
+        let package = package.map_err(|problems| {
+            let message = format!("package {} cannot be read", install.package);
+            Failure::refused(problems, message)
+        })?;
+        let mut found = package.as_ref().map(check::check).unwrap_or_default();
+        found.retain(Problem::is_error);
+        if self.choice.version.is_some() {
+            for problem in &mut found {
+                problem.severity = problem.severity.max(Severity::Warning);
+            }
+        }
+        problems.extend(found);
+        Ok(())
     }
 
     /// The files of a bundle: from the catalog itself, else from what stands for its image.
