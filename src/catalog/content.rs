@@ -7,6 +7,9 @@ use std::{
 
 use crate::files::FileTree;
 
+/// As many bytes are reserved at most before they are read.
+const RESERVED: u64 = 64 << 20;
+
 /// The files of one catalog. A [`FileTree`] is one; so are files on disk.
 pub trait Content: std::fmt::Debug + Send + Sync {
     /// The paths of all files below the catalog's root, in byte order, with their sizes in bytes.
@@ -24,8 +27,8 @@ pub trait Content: std::fmt::Debug + Send + Sync {
     /// When there is no such file, or it ends before the part does, or it cannot be read.
     fn read(&self, path: &str, part: Range<u64>) -> io::Result<Vec<u8>> {
         let size = part.end.saturating_sub(part.start);
-        // Whoever asks for more than there is does not get to reserve it.
-        let mut text = Vec::with_capacity(usize::try_from(size.min(1 << 20)).unwrap_or_default());
+        // Whoever asks for more than there is does not get to reserve it all.
+        let mut text = Vec::with_capacity(usize::try_from(size.min(RESERVED)).unwrap_or_default());
         self.open(path, part)?.read_to_end(&mut text)?;
         if text.len() as u64 == size {
             Ok(text)

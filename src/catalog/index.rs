@@ -3,10 +3,9 @@
 //!
 //! Stored are a line with a checksum, a table of the packages, and for each package a line for each document.
 
-use std::collections::BTreeMap;
+use std::{borrow::Cow, collections::BTreeMap};
 
 use rayon::prelude::*;
-use serde::{Deserialize, Serialize};
 use twox_hash::XxHash64;
 
 use super::{content::Content, index_ignore, parse::Head, scan::scan};
@@ -24,12 +23,12 @@ pub struct Index {
 enum Packages {
     /// The documents of each package.
     Found(BTreeMap<String, Vec<Entry>>),
-    /// The part of the text that lists the documents of each package.
+    /// The part of the text, counted from its end, that lists the documents of each package.
     Stored(String, BTreeMap<String, (usize, usize)>),
 }
 
 /// One document of a catalog.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Entry {
     /// What it says it is.
     pub head: Head,
@@ -47,6 +46,9 @@ pub struct Entry {
 
 /// What a stored index begins with. Another form of it begins otherwise.
 const MAGIC: &str = "kubectl-olm catalog index 1 ";
+
+/// An entry as it is stored: the three parts of its head, then the other fields in their order.
+type Line<'l> = ([Cow<'l, str>; 3], usize, u64, u64, usize, usize);
 
 /// Bytes between two documents of one file that are read along with them.
 const NEAR: u64 = 64;
@@ -102,14 +104,13 @@ impl Index {
         match &self.packages {
             Packages::Found(packages) => packages.get(package).cloned().unwrap_or_default(),
             Packages::Stored(text, parts) => {
-                let part = parts
-                    .get(package)
-                    .and_then(|(start, end)| text.get(*start..*end));
+                let part = parts.get(package).and_then(|(start, end)| {
+                    let from = text.len().checked_sub(*start)?;
+                    text.get(from..text.len().checked_sub(*end)?)
+                });
                 let lines = part.unwrap_or_default().lines();
                 // Nothing is left out here: the checksum says that they are what was stored.
-                lines
-                    .filter_map(|line| serde_json::from_str(line).ok())
-                    .collect()
+                lines.filter_map(Entry::of_line).collect()
             }
         }
     }
@@ -122,10 +123,13 @@ impl Index {
         for name in self.packages() {
             let start = lists.len();
             for entry in self.entries(name) {
-                lists += &serde_json::to_string(&entry).unwrap_or_default();
+                lists += &serde_json::to_string(&entry.line()).unwrap_or_default();
                 lists.push('\n');
             }
             parts.insert(name, (start, lists.len()));
+        }
+        for (start, end) in parts.values_mut() {
+            (*start, *end) = (lists.len() - *start, lists.len() - *end);
         }
         let table = serde_json::to_string(&(&self.files, parts)).unwrap_or_default();
         let body = format!("{table}\n{lists}");
@@ -135,14 +139,13 @@ impl Index {
     /// Reads the stored form; nothing when it is damaged or of another version.
     #[must_use]
     pub fn decode(stored: Vec<u8>) -> Option<Self> {
-        let mut text = String::from_utf8(stored).ok()?;
+        let text = String::from_utf8(stored).ok()?;
         let (first, body) = text.split_once('\n')?;
         if first.strip_prefix(MAGIC)? != checksum(body) {
             return None;
         }
-        let (table, lists) = body.split_once('\n')?;
+        let (table, _) = body.split_once('\n')?;
         let (files, parts) = serde_json::from_str(table).ok()?;
-        text.drain(..text.len() - lists.len());
         let packages = Packages::Stored(text, parts);
         Some(Self { files, packages })
     }
@@ -154,6 +157,42 @@ fn checksum(text: &str) -> String {
 }
 
 impl Entry {
+    fn line(&self) -> Line<'_> {
+        let Head {
+            schema,
+            package,
+            name,
+        } = &self.head;
+        let head = [schema, package, name].map(|text| Cow::from(text.as_str()));
+        let Self {
+            file,
+            start,
+            end,
+            line,
+            ordinal,
+            ..
+        } = *self;
+        (head, file, start, end, line, ordinal)
+    }
+
+    fn of_line(line: &str) -> Option<Self> {
+        let (head, file, start, end, line, ordinal): Line<'_> = serde_json::from_str(line).ok()?;
+        let [schema, package, name] = head.map(Cow::into_owned);
+        let head = Head {
+            schema,
+            package,
+            name,
+        };
+        Some(Self {
+            head,
+            file,
+            start,
+            end,
+            line,
+            ordinal,
+        })
+    }
+
     /// Whether the next document follows closely, so that both can be read at once.
     pub(super) fn is_near(&self, next: &Self) -> bool {
         self.file == next.file && next.start >= self.end && next.start - self.end <= NEAR

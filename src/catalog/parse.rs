@@ -5,7 +5,6 @@
 //! JSON reader finds them, and a field of the wrong type refuses its blob.
 
 use base64::{Engine, prelude::BASE64_STANDARD};
-use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
 use super::package::{
@@ -19,7 +18,7 @@ use crate::problem::{Place, Problem};
 pub(super) const BLOB_RULE: &str = "catalog-blob";
 
 /// What a document says it is: `schema`, `package` and `name`, each empty when it is not there.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Head {
     /// Its schema, such as `olm.bundle`.
     pub schema: String,
