@@ -38,7 +38,7 @@ impl Limits {
         bundle_files: 10_000,
         bundle_bytes: 256 << 20,
         catalog_files: 100_000,
-        catalog_bytes: 2 << 30,
+        catalog_bytes: 1 << 30,
     };
 
     /// For content one trusts. Only nesting stays bounded, at the 10,000 where Go's own readers stop.

@@ -6,7 +6,7 @@ use clap::{Args, ValueEnum, builder::NonEmptyStringValueParser};
 use serde_json::{Value, json};
 
 use super::{
-    catalog::completion,
+    catalog::{completion, listing},
     choice_args::ChoiceArgs,
     failure::{Class, Failure},
     install_args::LimitArgs,
@@ -16,7 +16,6 @@ use super::{
 };
 use crate::{
     catalog::{Catalog, Detail, Package},
-    manifest::yaml,
     resolve::{
         self, Chosen, Request, Resolution,
         explain::Explanation,
@@ -101,12 +100,8 @@ fn print(
 ) -> Result<(), Failure> {
     output::print_text(&match format {
         Format::Text => text(),
-        Format::Json => format!("{:#}\n", value()),
-        Format::Yaml => {
-            let mut text = String::new();
-            yaml::write(&value(), &mut text);
-            text
-        }
+        Format::Json => listing::json(&value()),
+        Format::Yaml => listing::yaml(&value()),
     })
 }
 

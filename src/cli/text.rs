@@ -39,15 +39,19 @@ pub(super) fn printable(text: &str) -> String {
 pub(super) fn visible(text: &str) -> String {
     let mut safe = String::with_capacity(text.len());
     for character in text.chars() {
-        let steers = character.is_control()
-            || matches!(character, '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2060}'..='\u{206f}' | '\u{feff}');
-        if steers {
+        if steers(character) {
             safe.extend(character.escape_unicode());
         } else {
             safe.push(character);
         }
     }
     safe
+}
+
+/// Whether a character could steer a terminal or forge a line.
+pub(super) fn steers(character: char) -> bool {
+    character.is_control()
+        || matches!(character, '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2060}'..='\u{206f}' | '\u{feff}')
 }
 
 #[cfg(test)]

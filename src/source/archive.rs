@@ -95,6 +95,9 @@ pub(super) fn each_member(
             _ => return Err(bad(&path, "it is not a plain file")),
         }
         let (size, position) = (entry.size(), entry.raw_file_position());
+        if size > limit {
+            return Err(over(limit));
+        }
         each(Member {
             path,
             size,
@@ -122,6 +125,12 @@ fn decompressed<'r>(reader: impl Read + 'r) -> io::Result<Box<dyn Read + 'r>> {
     })
 }
 
+fn over(limit: u64) -> io::Error {
+    io::Error::other(format!(
+        "it is over the limit of {limit} bytes (--no-limits lifts it for content you trust)"
+    ))
+}
+
 /// A reader that refuses to go on behind a limit.
 struct Bounded<R> {
     reader: R,
@@ -132,9 +141,7 @@ struct Bounded<R> {
 impl<R: Read> Read for Bounded<R> {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
         if self.left == 0 {
-            let limit = self.limit;
-            let message = format!("it is over the limit of {limit} bytes");
-            return Err(io::Error::other(message));
+            return Err(over(self.limit));
         }
         let most = usize::try_from(self.left)
             .unwrap_or(usize::MAX)

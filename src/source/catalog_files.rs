@@ -138,7 +138,9 @@ pub(super) fn of_stream(
     let mut count = 0;
     let each = |member: Member<'_>| {
         count += 1;
-        let mut text = vec![];
+        let mut text = Vec::with_capacity(
+            usize::try_from(member.size.min(limits.catalog_bytes)).unwrap_or_default(),
+        );
         member.content.read_to_end(&mut text)?;
         tree.insert(member.path, text).map_err(io::Error::other)?;
         within(count, limits)

@@ -44,7 +44,7 @@ pub enum SourceError {
     #[error("{} is a file; a bundle is a folder with the folders `manifests` and `metadata`", .0.display())]
     NotAFolder(PathBuf),
     /// A file that stands for a bundle is an archive.
-    #[error("{} is neither a folder nor a tar archive", .0.display())]
+    #[error("{} is neither a folder with the folders `manifests` and `metadata` in it nor a tar archive of one", .0.display())]
     NotAnArchive(PathBuf),
     /// Sockets, pipes and devices are no content.
     #[error("{} is not a plain file", .0.display())]

@@ -1,6 +1,7 @@
 //! Bad input: one clear error with the file and the reason, exit code 3, bounded time and memory, nothing written.
 
 use std::{
+    ffi::OsStr,
     fs,
     os::unix::{fs::PermissionsExt, fs::symlink, process::CommandExt},
     path::{Path, PathBuf},
@@ -32,23 +33,9 @@ fn bundle() -> (TempDir, PathBuf) {
 fn refused(source: &Path, expected: &[&str]) -> Run {
     let out = tempfile::tempdir().expect("a temporary folder");
     let target = out.path().join("out");
-    let begun = Instant::now();
-    let output = Command::new("sh")
-        .arg("-c")
-        .arg(format!(
-            "ulimit -v {} && exec \"$0\" \"$@\"",
-            MEMORY_BYTES / 1024
-        ))
-        .arg(program().get_program())
-        .arg("render")
-        .arg(source)
-        .args(["-n", "ops", "-o"])
-        .arg(format!("dir:{}", target.display()))
-        .current_dir(root())
-        .output()
-        .expect("the program starts");
-    let run = Run::from(output);
-    assert!(begun.elapsed() < PATIENCE, "took {:?}", begun.elapsed());
+    let output = format!("dir:{}", target.display());
+    let arguments = ["render".as_ref(), source.as_os_str()].into_iter();
+    let run = bounded(arguments.chain(["-n", "ops", "-o", &output].map(OsStr::new)));
     assert_eq!(run.code, 3, "{}", run.stderr);
     assert_eq!(run.stdout, "");
     for text in expected {
@@ -58,14 +45,31 @@ fn refused(source: &Path, expected: &[&str]) -> Run {
             run.stderr
         );
     }
-    assert!(
-        !run.stderr
-            .chars()
-            .any(|character| character.is_control() && character != '\n'),
-        "{:?}",
-        run.stderr
-    );
     assert!(!target.exists(), "something was written");
+    run
+}
+
+/// Runs the program with time and memory bounded; whatever it tells, it does not steer the terminal.
+pub(crate) fn bounded<'a>(arguments: impl IntoIterator<Item = &'a OsStr>) -> Run {
+    let begun = Instant::now();
+    let output = Command::new("sh")
+        .arg("-c")
+        .arg(format!(
+            "ulimit -v {} && exec \"$0\" \"$@\"",
+            MEMORY_BYTES / 1024
+        ))
+        .arg(program().get_program())
+        .args(arguments)
+        .env("XDG_CACHE_HOME", env!("CARGO_TARGET_TMPDIR"))
+        .current_dir(root())
+        .output()
+        .expect("the program starts");
+    let run = Run::from(output);
+    assert!(begun.elapsed() < PATIENCE, "took {:?}", begun.elapsed());
+    for text in [&run.stdout, &run.stderr] {
+        let steers = |character: char| character.is_control() && character != '\n';
+        assert!(!text.chars().any(steers), "{text:?}");
+    }
     run
 }
 
@@ -82,8 +86,8 @@ fn a_file_instead_of_a_folder() {
     refused(
         Path::new("Cargo.toml"),
         &[
-            "Cargo.toml is a file",
-            "a folder with the folders `manifests` and `metadata`",
+            "Cargo.toml is neither a folder with the folders `manifests` and `metadata`",
+            "tar archive",
         ],
     );
 }

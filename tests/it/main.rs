@@ -20,6 +20,7 @@ mod cluster;
 mod corpus;
 mod entangled;
 mod hostile;
+mod hostile_catalogs;
 mod image;
 mod live;
 mod oracle;

@@ -10,7 +10,7 @@ use super::super::{
     failure::{Class, Failure},
     output,
     table::{Table, terminal_width},
-    text::visible,
+    text::{steers, visible},
 };
 use crate::manifest::yaml;
 
@@ -132,13 +132,23 @@ fn list<T: Row>(rows: &[T]) -> Result<Value, Failure> {
     Ok(serde_json::json!({ T::KIND: rows }))
 }
 
-/// JSON as people read it.
-pub(super) fn json(value: &Value) -> String {
-    format!("{value:#}\n")
+/// JSON as people read it. What could steer a terminal is escaped, which JSON allows for everything in a string.
+pub(in crate::cli) fn json(value: &Value) -> String {
+    let mut text = String::new();
+    for character in format!("{value:#}\n").chars() {
+        if character != '\n' && steers(character) {
+            let mut units = [0; 2];
+            let units = character.encode_utf16(&mut units).iter();
+            text.extend(units.map(|unit| format!("\\u{unit:04x}")));
+        } else {
+            text.push(character);
+        }
+    }
+    text
 }
 
 /// The same in YAML.
-pub(super) fn yaml(value: &Value) -> String {
+pub(in crate::cli) fn yaml(value: &Value) -> String {
     let mut text = String::new();
     yaml::write(value, &mut text);
     text

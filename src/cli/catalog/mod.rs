@@ -6,7 +6,7 @@ mod check;
 pub(super) mod completion;
 mod graph;
 mod list;
-mod listing;
+pub(super) mod listing;
 mod search;
 mod show;
 
