@@ -10,6 +10,9 @@ use crate::problem::Problem;
 
 const FILE_NAME: &str = ".indexignore";
 
+/// As many patterns are tried on each file.
+const MOST_PATTERNS: usize = 1_000;
+
 /// The files that count, with their sizes, in byte order of their paths.
 ///
 /// # Errors
@@ -24,13 +27,17 @@ pub(super) fn kept(content: &dyn Content) -> Result<Vec<(String, u64)>, Vec<Prob
         let text = content
             .read(path, 0..*size)
             .map_err(|error| error.to_string());
-        match text.and_then(|text| matcher(&text)) {
-            Ok(matcher) => matchers.push((folder, matcher)),
+        match text.and_then(|text| patterns(&text)) {
+            Ok(patterns) => matchers.extend(patterns.into_iter().map(|pattern| (folder, pattern))),
             Err(message) => problems.push(Problem::error(BLOB_RULE, message).at(path.as_str())),
         }
     }
     if !problems.is_empty() {
         return Err(problems);
+    }
+    if matchers.len() > MOST_PATTERNS {
+        let message = format!("the {FILE_NAME} files hold more than {MOST_PATTERNS} patterns");
+        return Err(vec![Problem::error(BLOB_RULE, message)]);
     }
     // A folder comes before those inside it.
     matchers.sort_by_key(|(folder, _)| *folder);
@@ -46,13 +53,20 @@ fn folder_of_ignore_file(path: &str) -> Option<&str> {
     (folder.is_empty() || folder.ends_with('/')).then_some(folder)
 }
 
-fn matcher(text: &[u8]) -> Result<Gitignore, String> {
-    let mut builder = GitignoreBuilder::new("");
-    for line in String::from_utf8_lossy(text).lines() {
+/// The patterns of an `.indexignore` file, each by itself: the last one that speaks of a path decides, also where it
+/// speaks of a folder above another one's.
+fn patterns(text: &[u8]) -> Result<Vec<Gitignore>, String> {
+    let text = String::from_utf8_lossy(text);
+    let lines = text.lines().map(str::trim);
+    // Without a name there is nothing to match.
+    let named = lines.filter(|line| !line.trim_start_matches(['!', '/']).is_empty());
+    let patterns = named.map(|line| {
+        let mut builder = GitignoreBuilder::new("");
         let added = builder.add_line(None, line);
-        added.map_err(|error| error.to_string())?;
-    }
-    builder.build().map_err(|error| error.to_string())
+        let pattern = added.and_then(|builder| builder.build());
+        pattern.map_err(|error| format!("{line:?} is no pattern: {error}"))
+    });
+    patterns.collect()
 }
 
 /// The innermost `.indexignore` file that speaks of a path decides.
