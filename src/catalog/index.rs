@@ -3,12 +3,12 @@
 //!
 //! Stored are a line with a checksum, a table of the packages, and for each package a line for each document.
 
-use std::{borrow::Cow, collections::BTreeMap};
+use std::collections::BTreeMap;
 
 use rayon::prelude::*;
 use twox_hash::XxHash64;
 
-use super::{content::Content, index_ignore, parse::Head, scan::scan};
+use super::{content::Content, entry::Entry, index_ignore, scan::scan};
 use crate::{limits::Limits, problem::Problem};
 
 /// Every document of a catalog.
@@ -27,31 +27,8 @@ enum Packages {
     Stored(String, BTreeMap<String, (usize, usize)>),
 }
 
-/// One document of a catalog.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Entry {
-    /// What it says it is.
-    pub head: Head,
-    /// The position of its file among the catalog's files.
-    pub file: usize,
-    /// The position of its first byte in the file.
-    pub start: u64,
-    /// The position behind its last byte.
-    pub end: u64,
-    /// The line of its first byte, from 1.
-    pub line: usize,
-    /// Which of the documents between `start` and `end` it is, from 0.
-    pub ordinal: usize,
-}
-
 /// What a stored index begins with. Another form of it begins otherwise.
 const MAGIC: &str = "kubectl-olm catalog index 1 ";
-
-/// An entry as it is stored: the three parts of its head, then the other fields in their order.
-type Line<'l> = ([Cow<'l, str>; 3], usize, u64, u64, usize, usize);
-
-/// Bytes between two documents of one file that are read along with them.
-const NEAR: u64 = 64;
 
 impl Index {
     /// Lists the documents of a catalog.
@@ -123,7 +100,7 @@ impl Index {
         for name in self.packages() {
             let start = lists.len();
             for entry in self.entries(name) {
-                lists += &serde_json::to_string(&entry.line()).unwrap_or_default();
+                lists += &entry.to_line();
                 lists.push('\n');
             }
             parts.insert(name, (start, lists.len()));
@@ -154,56 +131,6 @@ impl Index {
 /// Enough to notice damage; it protects from nobody who may write the file.
 fn checksum(text: &str) -> String {
     format!("{:016x}", XxHash64::oneshot(0, text.as_bytes()))
-}
-
-impl Entry {
-    fn line(&self) -> Line<'_> {
-        let Head {
-            schema,
-            package,
-            name,
-        } = &self.head;
-        let head = [schema, package, name].map(|text| Cow::from(text.as_str()));
-        let Self {
-            file,
-            start,
-            end,
-            line,
-            ordinal,
-            ..
-        } = *self;
-        (head, file, start, end, line, ordinal)
-    }
-
-    fn of_line(line: &str) -> Option<Self> {
-        let (head, file, start, end, line, ordinal): Line<'_> = serde_json::from_str(line).ok()?;
-        let [schema, package, name] = head.map(Cow::into_owned);
-        let head = Head {
-            schema,
-            package,
-            name,
-        };
-        Some(Self {
-            head,
-            file,
-            start,
-            end,
-            line,
-            ordinal,
-        })
-    }
-
-    /// Whether the next document follows closely, so that both can be read at once.
-    pub(super) fn is_near(&self, next: &Self) -> bool {
-        self.file == next.file && next.start >= self.end && next.start - self.end <= NEAR
-    }
-
-    /// Its bytes in a part of the file that begins at `start`.
-    pub(super) fn part_of<'t>(&self, text: &'t [u8], start: u64) -> &'t [u8] {
-        let at =
-            |position: u64| usize::try_from(position.saturating_sub(start)).unwrap_or(usize::MAX);
-        text.get(at(self.start)..at(self.end)).unwrap_or_default()
-    }
 }
 
 #[cfg(test)]

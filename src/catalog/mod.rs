@@ -9,6 +9,7 @@ pub mod channel;
 pub mod check;
 mod content;
 pub mod embedded;
+mod entry;
 pub mod facts;
 pub mod graph;
 mod index;
@@ -20,8 +21,6 @@ mod parse;
 mod scan;
 pub mod search;
 pub mod show;
-mod skim;
-mod window;
 
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -35,7 +34,8 @@ use sha2::{Digest, Sha256};
 
 pub use self::{
     content::Content,
-    index::{Entry, Index},
+    entry::Entry,
+    index::Index,
     package::{
         CatalogBundle, Channel, ChannelEntry, Deprecation, Deprecations, Detail, Gvk, OtherBlob,
         Package, PackageDefinition, Property, RelatedImage,

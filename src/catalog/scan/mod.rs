@@ -1,30 +1,29 @@
 //! Finds the documents of a catalog's file, and what each says it is, without building them.
 //!
 //! A file is read by the piece, once. Of each document only `schema`, `package` and `name` are looked at: in JSON
-//! serde_json passes over the rest, in YAML [`skim`] does. Where that is not certain the full reader decides: for one
+//! serde_json passes over the rest, in YAML [`yaml`] does. Where that is not certain the full reader decides: for one
 //! document, or, when not even the bounds between documents are certain, for the whole file.
 //!
-//! Documents are parted as by [`yaml::read`], which follows `YAMLOrJSONDecoder` of k8s.io/apimachinery.
+//! Documents are parted as by [`manifest::yaml::read`], which follows `YAMLOrJSONDecoder` of k8s.io/apimachinery.
 
-use std::{
-    fmt,
-    io::{self, Read},
-};
+mod json;
+mod window;
+mod yaml;
 
-use memchr::{memchr, memmem};
+use std::io::{self, Read};
+
+use memchr::memmem;
 use rayon::prelude::*;
-use serde::de::{Deserialize, Deserializer, Error, IgnoredAny, MapAccess, Visitor};
 
+use self::window::Window;
 use super::{
     content::Content,
-    index::Entry,
+    entry::Entry,
     parse::{self, BLOB_RULE, Head},
-    skim::skim,
-    window::Window,
 };
 use crate::{
     limits::Limits,
-    manifest::yaml,
+    manifest,
     problem::{Place, Problem},
 };
 
@@ -242,10 +241,9 @@ impl<'s> Scan<'s> {
     fn json(&mut self, mut window: Window<'_>) -> io::Result<Certainty> {
         loop {
             window.read_on()?;
-            let (heads, certainty) = json_heads(window.rest(), window.is_last);
-            if let Certainty::Uncertain = certainty {
+            let Some(heads) = json::heads(window.rest(), window.is_last) else {
                 return Ok(Certainty::Uncertain);
-            }
+            };
             let mut passed = 0;
             for (head, start, end) in heads {
                 window.advance(start - passed);
@@ -272,23 +270,23 @@ impl<'s> Scan<'s> {
         window.read_on()?;
         if window.position > 0 {
             // The part begins with the separator that ended the one before.
-            match separator_end(window.rest(), window.is_last) {
+            match yaml::separator_end(window.rest(), window.is_last) {
                 Some(end) => window.advance(end),
                 None => return Ok(Certainty::Uncertain),
             }
         }
         loop {
-            let Some(end) = yaml_end(window.rest(), window.is_last) else {
+            let Some(end) = yaml::document_end(window.rest(), window.is_last) else {
                 window.read_on()?;
                 continue;
             };
             let text = window.rest().get(..end).unwrap_or_default();
-            if !opens_plainly(text) {
+            if !yaml::opens_plainly(text) {
                 return Ok(Certainty::Uncertain);
             }
             let (position, line) = (window.position, window.line);
             let part = (position, position + end as u64);
-            match skim(text) {
+            match yaml::head(text) {
                 Some(head) => self.add(head, part, line, 0),
                 None => {
                     let text = text.to_vec();
@@ -296,7 +294,7 @@ impl<'s> Scan<'s> {
                 }
             }
             window.advance(end);
-            match separator_end(window.rest(), window.is_last) {
+            match yaml::separator_end(window.rest(), window.is_last) {
                 Some(0) => {
                     self.breaks = window.line - 1;
                     return Ok(Certainty::Certain);
@@ -309,7 +307,7 @@ impl<'s> Scan<'s> {
 
     /// Has the full reader say what the documents of a part are.
     fn full(&mut self, text: &[u8], part: (u64, u64), line: usize) {
-        match yaml::read(text, self.source.limits) {
+        match manifest::yaml::read(text, self.source.limits) {
             Ok(documents) => {
                 for (ordinal, document) in documents.into_iter().enumerate() {
                     let at = line + document.line - 1;
@@ -327,128 +325,6 @@ impl<'s> Scan<'s> {
                 self.refuse(line, error.message());
             }
         }
-    }
-}
-
-/// The bound of the first document: where the next separator begins, or the end of the file. Nothing when it, or the
-/// line of the separator, is not at hand yet.
-fn yaml_end(text: &[u8], is_last: bool) -> Option<usize> {
-    match memmem::find(text, b"\n---") {
-        Some(at) => {
-            let separator = text.get(at + 1..).unwrap_or_default();
-            (is_last || memchr(b'\n', separator).is_some()).then_some(at + 1)
-        }
-        None => is_last.then_some(text.len()),
-    }
-}
-
-/// Where the line of a separator ends, which stands between documents and is a part of none; nothing when it is not an
-/// everyday one.
-fn separator_end(text: &[u8], is_last: bool) -> Option<usize> {
-    let end = memchr(b'\n', text).map(|end| end + 1);
-    let end = end.or_else(|| is_last.then_some(text.len()))?;
-    let rest = text.get(..end)?.trim_ascii();
-    let rest = rest.strip_prefix(b"---").unwrap_or(rest).trim_ascii();
-    (rest.is_empty() || rest.starts_with(b"#")).then_some(end)
-}
-
-/// Whether a document begins as an everyday one does: with nothing that is for the whole stream, nothing behind a
-/// separator of its own, and not with what would be JSON if it stood alone.
-fn opens_plainly(text: &[u8]) -> bool {
-    let text = text.trim_ascii_start();
-    let first = text.split(|byte| *byte == b'\n').next().unwrap_or_default();
-    match first.strip_prefix(b"---") {
-        Some(rest) => rest.trim_ascii().is_empty(),
-        None => ![&b"\xef\xbb\xbf"[..], b"\xff\xfe", b"{"]
-            .iter()
-            .any(|start| first.starts_with(start)),
-    }
-}
-
-/// What the JSON documents at hand say they are, each with where it starts and ends.
-fn json_heads(text: &[u8], is_last: bool) -> (Vec<(Head, usize, usize)>, Certainty) {
-    let mut heads = vec![];
-    let mut documents = serde_json::Deserializer::from_slice(text).into_iter::<JsonHead>();
-    let mut passed = 0;
-    while let Some(document) = documents.next() {
-        match document {
-            Ok(JsonHead(head)) => {
-                let end = documents.byte_offset();
-                let between = text.get(passed..end).unwrap_or_default();
-                let blank = between.len() - between.trim_ascii_start().len();
-                heads.push((head, passed + blank, end));
-                passed = end;
-            }
-            Err(error) if error.is_eof() && !is_last => break,
-            Err(_) => return (heads, Certainty::Uncertain),
-        }
-    }
-    (heads, Certainty::Certain)
-}
-
-/// The head of a JSON document; everything else of it is passed over.
-struct JsonHead(Head);
-
-impl<'de> Deserialize<'de> for JsonHead {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        deserializer.deserialize_map(HeadVisitor).map(Self)
-    }
-}
-
-struct HeadVisitor;
-
-impl<'de> Visitor<'de> for HeadVisitor {
-    type Value = Head;
-
-    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("a map")
-    }
-
-    fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Head, A::Error> {
-        let mut found: [Option<String>; 3] = Default::default();
-        while let Some(key) = map.next_key::<Key>()? {
-            let Key::Head(place) = key else {
-                map.next_value::<IgnoredAny>()?;
-                continue;
-            };
-            let text = map.next_value::<String>()?;
-            match found.get_mut(place) {
-                Some(found @ None) => *found = Some(text),
-                _ => return Err(A::Error::custom("a key stands twice")),
-            }
-        }
-        let [schema, package, name] = found.map(Option::unwrap_or_default);
-        Ok(Head {
-            schema,
-            package,
-            name,
-        })
-    }
-}
-
-/// A key of a document: one of a head, by its position there, or another.
-enum Key {
-    Head(usize),
-    Other,
-}
-
-impl<'de> Deserialize<'de> for Key {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        struct KeyVisitor;
-        impl Visitor<'_> for KeyVisitor {
-            type Value = Key;
-
-            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-                f.write_str("a key")
-            }
-
-            fn visit_str<E: Error>(self, key: &str) -> Result<Key, E> {
-                let mut keys = ["schema", "package", "name"].into_iter();
-                let place = keys.position(|known| known.eq_ignore_ascii_case(key));
-                Ok(place.map_or(Key::Other, Key::Head))
-            }
-        }
-        deserializer.deserialize_identifier(KeyVisitor)
     }
 }
 

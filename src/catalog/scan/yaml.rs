@@ -4,14 +4,48 @@
 //! inside a multi-line string can look like a key of the document, but then either the document has that key as well,
 //! which is seen here, or it has no such key, which whoever builds the document finds out.
 
-use memchr::{memchr, memchr_iter, memchr3_iter};
+use memchr::{memchr, memchr_iter, memchr3_iter, memmem};
 
-use super::parse::Head;
-use crate::manifest::yaml;
+use crate::{catalog::parse::Head, manifest::yaml};
+
+/// The bound of the first document: where the next separator begins, or the end of the file. Nothing when it, or the
+/// line of the separator, is not at hand yet.
+pub(super) fn document_end(text: &[u8], is_last: bool) -> Option<usize> {
+    match memmem::find(text, b"\n---") {
+        Some(at) => {
+            let separator = text.get(at + 1..).unwrap_or_default();
+            (is_last || memchr(b'\n', separator).is_some()).then_some(at + 1)
+        }
+        None => is_last.then_some(text.len()),
+    }
+}
+
+/// Where the line of a separator ends, which stands between documents and is a part of none; nothing when it is not an
+/// everyday one.
+pub(super) fn separator_end(text: &[u8], is_last: bool) -> Option<usize> {
+    let end = memchr(b'\n', text).map(|end| end + 1);
+    let end = end.or_else(|| is_last.then_some(text.len()))?;
+    let rest = text.get(..end)?.trim_ascii();
+    let rest = rest.strip_prefix(b"---").unwrap_or(rest).trim_ascii();
+    (rest.is_empty() || rest.starts_with(b"#")).then_some(end)
+}
+
+/// Whether a document begins as an everyday one does: with nothing that is for the whole stream, nothing behind a
+/// separator of its own, and not with what would be JSON if it stood alone.
+pub(super) fn opens_plainly(text: &[u8]) -> bool {
+    let text = text.trim_ascii_start();
+    let first = text.split(|byte| *byte == b'\n').next().unwrap_or_default();
+    match first.strip_prefix(b"---") {
+        Some(rest) => rest.trim_ascii().is_empty(),
+        None => ![&b"\xef\xbb\xbf"[..], b"\xff\xfe", b"{"]
+            .iter()
+            .any(|start| first.starts_with(start)),
+    }
+}
 
 /// What a document says it is; nothing when that is not certain. `text` is one document, perhaps with the separator
 /// that opens it.
-pub(super) fn skim(text: &[u8]) -> Option<Head> {
+pub(super) fn head(text: &[u8]) -> Option<Head> {
     let (mut schema, mut package, mut name) = (None, None, None);
     let (mut start, mut keys) = (0, 0);
     for end in memchr_iter(b'\n', text).chain([text.len()]) {
