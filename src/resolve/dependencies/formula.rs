@@ -9,6 +9,9 @@ use super::{Stop, graph::Graph};
 
 /// Dead ends that are looked into before it is given up; that takes some seconds.
 const MAX_DEAD_ENDS: u64 = 200_000;
+/// Rules that are gone through to find out which of them can be left out of a reason, all searches together; that takes
+/// about a second, and is enough for a reason of some thousands of rules.
+const MAX_RULES_TRIED: usize = 10_000_000;
 
 /// Something that must hold.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -208,9 +211,14 @@ impl Formula {
     pub(super) fn core(&mut self) -> Vec<Rule> {
         let mut core = self.remaining(&self.rules);
         let mut tried = core.len();
+        let mut left = MAX_RULES_TRIED;
         // From the end: what is wanted comes first and is the most worth telling.
         while tried > 0 {
             tried -= 1;
+            left = match left.checked_sub(core.len()) {
+                Some(left) => left,
+                None => break,
+            };
             let mut without = core.clone();
             without.remove(tried);
             let literals: Vec<_> = without.iter().map(|(_, literal)| *literal).collect();

@@ -2,7 +2,7 @@
 //!
 //! Bundles that fail for the same reason share a sentence, and what is said once is not repeated.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use super::{
     Stop,
@@ -163,6 +163,7 @@ impl Story<'_, '_, '_> {
     /// The nodes with the same rules against them, in the order in which they stand.
     fn by_fault(&self, nodes: &[usize]) -> Vec<(Vec<Rule>, Vec<usize>)> {
         let mut groups: Vec<(Vec<Rule>, Vec<usize>)> = vec![];
+        let mut positions = BTreeMap::new();
         for node in nodes {
             let needs = self.graph.open_demands(*node).map(Rule::Needs);
             let faults = needs.chain([Rule::Deprecated(*node)]);
@@ -171,7 +172,9 @@ impl Story<'_, '_, '_> {
                 // All that are deprecated are told together.
                 faults = vec![Rule::Deprecated(usize::MAX)];
             }
-            match groups.iter_mut().find(|(known, _)| *known == faults) {
+            let next = groups.len();
+            let position = *positions.entry(faults.clone()).or_insert(next);
+            match groups.get_mut(position) {
                 Some((_, nodes)) => nodes.push(*node),
                 None => groups.push((faults, vec![*node])),
             }
