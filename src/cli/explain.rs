@@ -74,8 +74,7 @@ pub(super) fn run(args: &ExplainArgs) -> Result<(), Failure> {
         let (package, channel) = packages_channel(args, &catalogs)?;
         return steps(args, &request, to, &package, &channel);
     }
-    let explanations = resolve::explain(&catalogs, &request);
-    let resolution = resolve::resolve(&catalogs, &request);
+    let (explanations, resolution) = resolve::explain(&catalogs, &request);
     print(
         args.output,
         &|| json!({"explanations": explanations.iter().map(explanation_json).collect::<Vec<_>>()}),

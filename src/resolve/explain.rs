@@ -3,7 +3,7 @@
 use std::{cmp::Ordering, fmt};
 
 use super::{
-    Candidate, Chosen, Installed, Refusal, Rules, Wanted, offer::Offer, subscription::Selection,
+    Candidate, Chosen, Installed, Rules, Wanted, offer::Offer, subscription::Selection,
     upgrade_graph::Link,
 };
 use crate::{
@@ -26,8 +26,6 @@ pub struct Explanation {
     pub considered: Vec<Considered>,
     /// What is deprecated of what was chosen, as `olm.bundle/name: message`.
     pub deprecations: Vec<String>,
-    /// Why nothing was chosen.
-    pub refusal: Option<Refusal>,
 }
 
 /// A bundle that was considered.
@@ -127,7 +125,6 @@ pub(super) fn explain(
         rule: chosen.map(|chosen| rule(wanted, selection, chosen, installed)),
         considered: in_order(offers, candidates.chain(excluded)),
         deprecations: deprecations.unwrap_or_default(),
-        refusal: selection.refusal.clone(),
     }
 }
 

@@ -62,48 +62,41 @@ pub struct Resolution {
 /// with what is wanted is told at once; what goes together is only looked at when nothing is.
 pub fn resolve(catalogs: &[Catalog], request: &Request) -> Result<Resolution, Refusal> {
     let universe = Universe::new(catalogs);
-    let asked: Vec<_> = request
-        .wanted
-        .iter()
-        .map(|wanted| Asked::of(&universe, wanted, request))
-        .collect();
-    let (solution, refusal) = solve(&universe, &asked, request);
-    match refusal {
-        Some(refusal) => Err(refusal),
-        None => Ok(Resolution {
-            notes: notes(&universe, &asked, &solution.chosen),
-            passed_over: solution.passed_over,
-            chosen: solution.chosen,
-        }),
-    }
+    let asked = asked(&universe, request);
+    let solution = solve(&universe, &asked, request)?;
+    Ok(resolution(&universe, &asked, solution))
 }
 
-/// What became of each package that is wanted, and of every version of it, whether [`resolve`] chooses or refuses.
+/// What [`resolve`] answers, and what became of each package that is wanted and of every version of it.
 #[must_use]
-pub fn explain(catalogs: &[Catalog], request: &Request) -> Vec<Explanation> {
+pub fn explain(
+    catalogs: &[Catalog],
+    request: &Request,
+) -> (Vec<Explanation>, Result<Resolution, Refusal>) {
     let universe = Universe::new(catalogs);
-    let asked: Vec<_> = request
-        .wanted
-        .iter()
-        .map(|wanted| Asked::of(&universe, wanted, request))
-        .collect();
-    let (solution, refusal) = solve(&universe, &asked, request);
-    let explain = |asked: &Asked<'_, '_>| {
-        let Asked {
-            wanted,
-            offers,
-            selection,
-            installed,
-        } = asked;
-        let chosen = asked.chosen(&solution.chosen);
-        let explanation = explain::explain(wanted, offers, selection, chosen, installed.as_ref());
-        let refusal = explanation.refusal.clone().or_else(|| refusal.clone());
-        Explanation {
-            refusal,
-            ..explanation
-        }
+    let asked = asked(&universe, request);
+    let resolution =
+        solve(&universe, &asked, request).map(|solution| resolution(&universe, &asked, solution));
+    let chosen = match &resolution {
+        Ok(resolution) => resolution.chosen.as_slice(),
+        Err(_) => &[],
     };
-    asked.iter().map(explain).collect()
+    let explanations = asked.iter().map(|asked| asked.explain(chosen)).collect();
+    (explanations, resolution)
+}
+
+fn asked<'r, 'c>(universe: &Universe<'c>, request: &'r Request) -> Vec<Asked<'r, 'c>> {
+    let wanted = request.wanted.iter();
+    let asked = wanted.map(|wanted| Asked::of(universe, wanted, request));
+    asked.collect()
+}
+
+fn resolution(universe: &Universe<'_>, asked: &[Asked<'_, '_>], solution: Solution) -> Resolution {
+    Resolution {
+        notes: notes(universe, asked, &solution.chosen),
+        passed_over: solution.passed_over,
+        chosen: solution.chosen,
+    }
 }
 
 /// One wanted package, and what the catalogs have for it.
@@ -133,6 +126,18 @@ impl<'r, 'c> Asked<'r, 'c> {
         self.installed = installed(self.wanted, &self.offers, request)?;
         self.selection = select(&self.offers, self.wanted, self.installed.as_ref())?;
         Ok(())
+    }
+
+    /// What became of this package, when these bundles are chosen.
+    fn explain(&self, chosen: &[Chosen]) -> Explanation {
+        let chosen = self.chosen(chosen);
+        explain::explain(
+            self.wanted,
+            &self.offers,
+            &self.selection,
+            chosen,
+            self.installed.as_ref(),
+        )
     }
 
     /// The chosen bundle of this package.
@@ -212,27 +217,24 @@ fn installed(
     }))
 }
 
-/// What goes together; nothing and the reason when nothing does.
+/// What goes together.
 fn solve(
     universe: &Universe<'_>,
     asked: &[Asked<'_, '_>],
     request: &Request,
-) -> (Solution, Option<Refusal>) {
+) -> Result<Solution, Refusal> {
     let refusals: Vec<_> = asked
         .iter()
         .filter_map(|asked| asked.selection.refusal.clone())
         .collect();
     if let Some(refusal) = together(refusals) {
-        return (Solution::default(), Some(refusal));
+        return Err(refusal);
     }
     let roots: Vec<_> = asked
         .iter()
         .map(|asked| asked.selection.candidates.clone())
         .collect();
-    match dependencies::solve(universe, &roots, request) {
-        Ok(solution) => (solution, None),
-        Err(refusal) => (Solution::default(), Some(refusal)),
-    }
+    dependencies::solve(universe, &roots, request)
 }
 
 /// Several refusals as one.

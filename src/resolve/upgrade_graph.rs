@@ -137,55 +137,9 @@ impl<'p> UpgradeGraph<'p> {
             .ok_or("the channel has no entries")
     }
 
-    /// The entries of the chain, from head to tail; none when there is no chain.
-    pub fn chain(&self) -> impl Iterator<Item = &'p ChannelEntry> {
-        let chain = self.chain.as_ref().map_or(0, |length| *length);
-        self.nodes.iter().take(chain).map(|node| node.entry)
-    }
-
-    /// Every entry: the chain from head to tail, then those that are skipped or that no chain leads to, newest first.
-    pub fn entries(&self) -> impl Iterator<Item = &'p ChannelEntry> {
-        self.nodes.iter().map(|node| node.entry)
-    }
-
-    /// Every edge, ordered by where it leads: what an entry replaces and skips, also outside the channel, and the
-    /// entries of the channel that its range holds. There can be as many as the square of the entries.
-    pub fn edges(&self) -> impl Iterator<Item = Hop> {
-        self.nodes.iter().flat_map(|node| self.edges_to(node))
-    }
-
-    /// The entry of this name, by position in the order of [`UpgradeGraph::entries`].
+    /// The entry of this name, by its position among the nodes.
     pub(super) fn position(&self, name: &str) -> Option<usize> {
         self.positions.get(name).copied()
-    }
-
-    fn edges_to(&self, node: &Node<'p>) -> impl Iterator<Item = Hop> {
-        let to = node.entry;
-        let skips = to.skips.iter().map(|skip| (skip.as_str(), Link::Skips));
-        let replaced = (!to.replaces.is_empty()).then_some((to.replaces.as_str(), Link::Replaces));
-        let named: BTreeMap<_, _> = skips.chain(replaced).collect();
-        let by_name: BTreeSet<_> = named.keys().copied().collect();
-        let hop = move |from: &str, link: Link| Hop {
-            from: from.to_owned(),
-            to: to.name.clone(),
-            link,
-        };
-        let range = Range::parse(&to.skip_range).ok();
-        let others = if range.is_some() {
-            self.nodes.as_slice()
-        } else {
-            &[]
-        };
-        let held = others.iter().filter_map(move |other| {
-            let held = range.as_ref()?.contains(other.version.as_ref()?);
-            let name = other.entry.name.as_str();
-            let new = held && !by_name.contains(name) && name != to.name;
-            new.then(|| hop(name, Link::SkipRange(to.skip_range.clone())))
-        });
-        named
-            .into_iter()
-            .map(move |(from, link)| hop(from, link))
-            .chain(held)
     }
 }
 

@@ -175,7 +175,7 @@ fn tell(case: &Case) -> String {
         Err(refusal) => told += &format!("refused: {}", tree(&refusal)),
     }
     if case.explanation.is_some() {
-        let explanations = resolve::explain(&catalogs, &request);
+        let (explanations, _) = resolve::explain(&catalogs, &request);
         for considered in explanations.iter().flat_map(|of| &of.considered) {
             let Considered {
                 catalog,
