@@ -3,7 +3,7 @@
 //! Nothing is judged here: where there are two of one name the first counts, and a version that is none is told as it
 //! is and sorts last. The facts are part of the shapes of [`list`](super::list) and [`show`](super::show).
 
-use std::{cmp::Reverse, collections::BTreeMap};
+use std::collections::BTreeMap;
 
 use semver::Version;
 use serde::Serialize;
@@ -115,10 +115,7 @@ impl<'p> Facts<'p> {
             .map(|entry| (self.version(&entry.name), entry))
             .collect();
         entries.sort_by(|(a, an_entry), (b, another)| {
-            let by_version = match (a, b) {
-                (Some(a), Some(b)) => versions::compare(b, a),
-                (a, b) => Reverse(a.is_some()).cmp(&Reverse(b.is_some())),
-            };
+            let by_version = versions::newest_first(a.as_ref(), b.as_ref());
             by_version.then_with(|| an_entry.name.cmp(&another.name))
         });
         entries.into_iter().map(|(_, entry)| entry).collect()

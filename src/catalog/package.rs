@@ -3,6 +3,7 @@
 //! The blobs are those of operator-registry's `alpha/declcfg/declcfg.go`; what they mean together is
 //! [`check`](super::check)'s and the resolver's business.
 
+use serde::Serialize;
 use serde_json::{Map, Value};
 
 use crate::problem::Place;
@@ -22,6 +23,14 @@ pub const PACKAGE_PROPERTY: &str = "olm.package";
 pub const PACKAGE_REQUIRED_PROPERTY: &str = "olm.package.required";
 /// The property for an API that a bundle provides.
 pub const GVK_PROPERTY: &str = "olm.gvk";
+/// The property for an API that a bundle requires.
+pub const GVK_REQUIRED_PROPERTY: &str = "olm.gvk.required";
+/// The property for a label that a bundle requires another one to have.
+pub const LABEL_REQUIRED_PROPERTY: &str = "olm.label.required";
+/// The property for what a bundle requires in other words.
+pub const CONSTRAINT_PROPERTY: &str = "olm.constraint";
+/// The property that keeps OLM v0 from ever choosing a bundle.
+pub const DEPRECATED_PROPERTY: &str = "olm.deprecated";
 /// The property that holds a whole object of the bundle, in base64.
 pub const BUNDLE_OBJECT_PROPERTY: &str = "olm.bundle.object";
 /// The property that holds what a ClusterServiceVersion says for people.
@@ -165,7 +174,8 @@ pub enum Detail {
 }
 
 /// An API, as catalogs name it.
-#[derive(Debug, Clone, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+#[serde(rename_all = "camelCase")]
 pub struct Gvk {
     /// The API group; empty for the core group.
     pub group: String,
@@ -220,6 +230,12 @@ impl CatalogBundle {
     pub fn version(&self) -> Option<&str> {
         let property = self.properties_of(PACKAGE_PROPERTY).next()?;
         field(property.as_object()?, "version")?.as_str()
+    }
+
+    /// Whether OLM v0 never chooses it.
+    #[must_use]
+    pub fn is_prohibited(&self) -> bool {
+        self.properties_of(DEPRECATED_PROPERTY).next().is_some()
     }
 
     /// The APIs that it provides, in order; a property that names none is left out.

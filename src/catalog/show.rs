@@ -12,18 +12,12 @@ use super::{
     Catalog,
     facts::{BundleFacts, ChannelFacts, Facts},
     list::{self, ListedPackage},
-    package::{CatalogBundle, Detail, Gvk},
+    package::{
+        CONSTRAINT_PROPERTY, CatalogBundle, Detail, GVK_REQUIRED_PROPERTY, Gvk,
+        LABEL_REQUIRED_PROPERTY, PACKAGE_REQUIRED_PROPERTY,
+    },
 };
 use crate::problem::Problem;
-
-/// The property for an API that a bundle needs.
-const GVK_REQUIRED: &str = "olm.gvk.required";
-/// The property for a package that a bundle needs.
-const PACKAGE_REQUIRED: &str = "olm.package.required";
-/// The property for a label that a bundle needs another to have.
-const LABEL_REQUIRED: &str = "olm.label.required";
-/// The property for what a bundle needs in other words.
-const CONSTRAINT: &str = "olm.constraint";
 
 /// A package, and what can be said of it.
 #[derive(Debug, Clone, Default, PartialEq, Serialize)]
@@ -46,7 +40,7 @@ pub struct ShownPackage {
     pub install_modes: Vec<String>,
     /// The APIs that it provides, sorted.
     #[serde(skip_serializing_if = "Vec::is_empty")]
-    pub provides: Vec<Api>,
+    pub provides: Vec<Gvk>,
     /// What it needs from other packages, in the order in which it says so.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub requires: Vec<Requirement>,
@@ -65,24 +59,12 @@ pub struct ShownChannel {
     pub bundles: Vec<BundleFacts>,
 }
 
-/// An API.
-#[derive(Debug, Clone, Default, PartialEq, Eq, PartialOrd, Ord, Serialize)]
-#[serde(rename_all = "camelCase")]
-pub struct Api {
-    /// Its group; empty for the core group.
-    pub group: String,
-    /// Its version.
-    pub version: String,
-    /// Its kind.
-    pub kind: String,
-}
-
 /// Something that a bundle needs from others.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub enum Requirement {
     /// An API.
-    Api(Api),
+    Api(Gvk),
     /// A package.
     #[serde(rename_all = "camelCase")]
     Package {
@@ -113,11 +95,7 @@ pub fn package(catalog: &Catalog, name: &str) -> Result<Option<ShownPackage>, Ve
     });
     let channels = channels.collect();
     let head = package.bundle(&listed.head);
-    let mut provides: Vec<_> = head
-        .into_iter()
-        .flat_map(CatalogBundle::provided)
-        .map(Api::from)
-        .collect();
+    let mut provides: Vec<_> = head.into_iter().flat_map(CatalogBundle::provided).collect();
     provides.sort();
     provides.dedup();
     let mut description = about.description;
@@ -143,11 +121,8 @@ fn requirements(bundle: &CatalogBundle) -> Vec<Requirement> {
     let mut seen = BTreeSet::new();
     let properties = bundle.properties.iter();
     let found = properties.filter_map(|property| match property.kind.as_str() {
-        GVK_REQUIRED => Some((
-            property,
-            Requirement::Api(Gvk::parse(&property.value)?.into()),
-        )),
-        PACKAGE_REQUIRED => {
+        GVK_REQUIRED_PROPERTY => Some((property, Requirement::Api(Gvk::parse(&property.value)?))),
+        PACKAGE_REQUIRED_PROPERTY => {
             let name = text(&property.value, "packageName");
             let version_range = text(&property.value, "versionRange");
             Some((
@@ -158,30 +133,15 @@ fn requirements(bundle: &CatalogBundle) -> Vec<Requirement> {
                 },
             ))
         }
-        LABEL_REQUIRED => Some((property, Requirement::Label(text(&property.value, "label")))),
-        CONSTRAINT => Some((property, Requirement::Constraint(property.value.clone()))),
+        LABEL_REQUIRED_PROPERTY => {
+            Some((property, Requirement::Label(text(&property.value, "label"))))
+        }
+        CONSTRAINT_PROPERTY => Some((property, Requirement::Constraint(property.value.clone()))),
         _ => None,
     });
     let new = found
         .filter(|(property, _)| seen.insert((property.kind.as_str(), property.value.to_string())));
     new.map(|(_, requirement)| requirement).collect()
-}
-
-impl From<Gvk> for Api {
-    fn from(gvk: Gvk) -> Self {
-        Self {
-            group: gvk.group,
-            version: gvk.version,
-            kind: gvk.kind,
-        }
-    }
-}
-
-/// As [`Gvk`] has it.
-impl fmt::Display for Api {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{} ({}/{})", self.kind, self.group, self.version)
-    }
 }
 
 /// In words; a constraint in those of its author, where there are any.

@@ -159,10 +159,7 @@ fn in_order<'s>(
             let by_channel = place
                 .cmp(other_place)
                 .then_with(|| row.channel.cmp(&other.channel));
-            let by_version = || match (version, other_version) {
-                (Some(one), Some(other)) => versions::compare(other, one),
-                (one, other) => one.is_none().cmp(&other.is_none()),
-            };
+            let by_version = || versions::newest_first(version.as_ref(), other_version.as_ref());
             by_channel
                 .then_with(by_version)
                 .then_with(|| row.bundle.cmp(&other.bundle))

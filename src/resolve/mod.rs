@@ -251,10 +251,7 @@ fn together(refusals: Vec<Refusal>) -> Option<Refusal> {
         ..Refusal::default()
     };
     for refusal in all {
-        let hint = refusal.hint.map(|hint| Reason {
-            sentence: hint,
-            because: vec![],
-        });
+        let hint = refusal.hint.map(Reason::from);
         joined.problems.extend(refusal.problems);
         joined.reasons.push(Reason {
             sentence: refusal.message,
@@ -351,6 +348,13 @@ pub struct Reason {
     pub sentence: String,
     /// Why it is so.
     pub because: Vec<Reason>,
+}
+
+impl From<String> for Reason {
+    fn from(sentence: String) -> Self {
+        let because = vec![];
+        Self { sentence, because }
+    }
 }
 
 /// The sentence, and in brackets those that explain it.

@@ -170,13 +170,9 @@ pub(super) fn refuse(package: &str, sentences: Vec<String>, hint: Option<String>
             sentences,
         ),
     };
-    let reason = |sentence| Reason {
-        sentence,
-        because: vec![],
-    };
     Refusal {
         message,
-        reasons: reasons.into_iter().map(reason).collect(),
+        reasons: reasons.into_iter().map(Reason::from).collect(),
         hint,
         problems: vec![],
     }

@@ -14,9 +14,9 @@ use super::{
     channel_order::head_to_tail,
     explain::Verdict,
     offer::{Offer, refuse},
-    upgrade_graph::{Link, is_prohibited},
+    upgrade_graph::Link,
 };
-use crate::catalog::{Channel, ChannelEntry, near};
+use crate::catalog::{CatalogBundle, Channel, ChannelEntry, near};
 
 /// What rules make of the bundles of a package.
 #[derive(Debug, Default)]
@@ -196,7 +196,7 @@ fn obstacle(
     installed: Option<&Installed>,
 ) -> Option<Verdict> {
     let of = offer.package.bundles.get(bundle);
-    if of.is_some_and(is_prohibited) {
+    if of.is_some_and(CatalogBundle::is_prohibited) {
         return Some(Verdict::Prohibited);
     }
     let installed = installed?;

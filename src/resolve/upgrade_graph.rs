@@ -17,9 +17,6 @@ use crate::{
     versions::{self, Range},
 };
 
-/// The property that keeps a bundle from ever being chosen by OLM v0.
-const DEPRECATED_PROPERTY: &str = "olm.deprecated";
-
 /// What lets one bundle be installed over another.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Link {
@@ -143,11 +140,6 @@ impl<'p> UpgradeGraph<'p> {
     }
 }
 
-/// Whether OLM v0 never chooses a bundle, because it has the property `olm.deprecated`.
-pub(super) fn is_prohibited(bundle: &CatalogBundle) -> bool {
-    bundle.properties_of(DEPRECATED_PROPERTY).next().is_some()
-}
-
 type Bundles<'p> = BTreeMap<&'p str, &'p CatalogBundle>;
 
 /// The entries of a channel that have a bundle; of two with one name, the first.
@@ -172,7 +164,7 @@ fn nodes<'p>(
         Node {
             entry,
             version: version.and_then(|version| versions::parse_tolerant(version).ok()),
-            prohibited: bundle.is_some_and(is_prohibited),
+            prohibited: bundle.is_some_and(CatalogBundle::is_prohibited),
         }
     };
     let on_chain: BTreeSet<_> = order.iter().map(|entry| entry.name.as_str()).collect();
@@ -181,10 +173,7 @@ fn nodes<'p>(
         .filter(|entry| !on_chain.contains(entry.name.as_str()));
     let mut others: Vec<_> = others.map(|entry| node(entry)).collect();
     others.sort_by(|one, other| {
-        let by_version = match (&one.version, &other.version) {
-            (Some(one), Some(other)) => versions::compare(other, one),
-            (one, other) => one.is_none().cmp(&other.is_none()),
-        };
+        let by_version = versions::newest_first(one.version.as_ref(), other.version.as_ref());
         by_version.then_with(|| one.entry.name.cmp(&other.entry.name))
     });
     order.into_iter().map(node).chain(others).collect()

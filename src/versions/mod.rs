@@ -63,6 +63,14 @@ pub fn compare(a: &Version, b: &Version) -> Ordering {
     a.cmp_precedence(b)
 }
 
+/// The order from the newest version to the oldest; what has none comes last.
+pub fn newest_first(a: Option<&Version>, b: Option<&Version>) -> Ordering {
+    match (a, b) {
+        (Some(a), Some(b)) => compare(b, a),
+        (a, b) => a.is_none().cmp(&b.is_none()),
+    }
+}
+
 /// Whether it is a number that Go's `uint64` cannot hold.
 fn is_too_large(identifier: &str) -> bool {
     let is_number = identifier.bytes().all(|byte| byte.is_ascii_digit());

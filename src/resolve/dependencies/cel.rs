@@ -13,7 +13,13 @@ use cel::{Context, ExecutionError, Program, Value, objects::Key};
 use serde_json::Value as Json;
 
 use self::cost::Cost;
-use crate::{catalog::Property, versions};
+use crate::{
+    catalog::{
+        Property,
+        package::{GVK_REQUIRED_PROPERTY, PACKAGE_REQUIRED_PROPERTY},
+    },
+    versions,
+};
 
 mod cost;
 
@@ -108,7 +114,7 @@ impl fmt::Display for Rule {
 fn is_repeated(property: &Property) -> bool {
     matches!(
         property.kind.as_str(),
-        "olm.gvk.required" | "olm.package.required"
+        GVK_REQUIRED_PROPERTY | PACKAGE_REQUIRED_PROPERTY
     )
 }
 

@@ -12,14 +12,13 @@ use serde_json::{Value, json};
 use crate::{
     catalog::{
         CatalogBundle, Gvk, Package, Property,
-        package::{GVK_PROPERTY, PACKAGE_PROPERTY},
+        package::{DEPRECATED_PROPERTY, GVK_PROPERTY, PACKAGE_PROPERTY},
     },
     resolve::{Installed, Provided},
     versions::{self, Range},
 };
 
 const LABEL_PROPERTY: &str = "olm.label";
-const DEPRECATED_PROPERTY: &str = "olm.deprecated";
 
 /// What is known of one thing that may meet requirements.
 #[derive(Debug)]

@@ -224,18 +224,12 @@ impl From<Stop> for Refusal {
                 hint,
                 ..Self::default()
             },
-            Stop::Invalid(sentence) => {
-                let reasons = vec![Reason {
-                    sentence,
-                    because: vec![],
-                }];
-                Self {
-                    message,
-                    reasons,
-                    hint,
-                    ..Self::default()
-                }
-            }
+            Stop::Invalid(sentence) => Self {
+                message,
+                reasons: vec![sentence.into()],
+                hint,
+                ..Self::default()
+            },
         }
     }
 }

@@ -138,10 +138,7 @@ impl Story<'_, '_, '_> {
         }
         if self.left == 0 || exclusive.len() > MAX_EXCLUSIVE {
             exclusive.truncate(MAX_EXCLUSIVE);
-            exclusive.push(Reason {
-                sentence: "and more of the same".to_owned(),
-                because: vec![],
-            });
+            exclusive.push("and more of the same".to_owned().into());
         }
         reasons.extend(exclusive);
         Ok(reasons)
@@ -186,8 +183,7 @@ impl Story<'_, '_, '_> {
         let Rule::Needs(demand) = fault else {
             let (names, is_one) = self.names(nodes);
             let sentence = format!("{names} {} deprecated", if is_one { "is" } else { "are" });
-            let because = vec![];
-            return Ok(Reason { sentence, because });
+            return Ok(sentence.into());
         };
         let because = match self.told.insert(demand) {
             true => self.why_not(demand, depth + 1)?,
@@ -258,11 +254,7 @@ impl Story<'_, '_, '_> {
                 _ => "no bundle of any catalog meets it".to_owned(),
             });
         }
-        let reason = |sentence| Reason {
-            sentence,
-            because: vec![],
-        };
-        Ok(sentences.into_iter().map(reason).collect())
+        Ok(sentences.into_iter().map(Reason::from).collect())
     }
 
     /// That there can be only one, and which of those that were come by are more than one.
@@ -284,10 +276,7 @@ impl Story<'_, '_, '_> {
                 format!("there can be only one provider of {api}: {names} {both} provide it")
             }
         };
-        Some(Reason {
-            sentence,
-            because: vec![],
-        })
+        Some(sentence.into())
     }
 
     /// The names of nodes with the place that they share, and whether it is one name.

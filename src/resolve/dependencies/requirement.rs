@@ -11,7 +11,13 @@ use serde_json::Value;
 
 use super::{cel::Rule, predicate::Predicate};
 use crate::{
-    catalog::{Gvk, Property},
+    catalog::{
+        Gvk, Property,
+        package::{
+            CONSTRAINT_PROPERTY, GVK_REQUIRED_PROPERTY, LABEL_REQUIRED_PROPERTY,
+            PACKAGE_REQUIRED_PROPERTY,
+        },
+    },
     versions::Range,
 };
 
@@ -35,7 +41,10 @@ pub(super) struct Requirement {
 pub(super) fn is_requirement(property: &Property) -> bool {
     matches!(
         property.kind.as_str(),
-        "olm.gvk.required" | "olm.package.required" | "olm.label.required" | "olm.constraint"
+        GVK_REQUIRED_PROPERTY
+            | PACKAGE_REQUIRED_PROPERTY
+            | LABEL_REQUIRED_PROPERTY
+            | CONSTRAINT_PROPERTY
     )
 }
 
@@ -47,9 +56,9 @@ pub(super) fn parse(property: &Property) -> Result<Requirement, String> {
     let mut note = String::new();
     let value = &property.value;
     let predicate = match property.kind.as_str() {
-        "olm.gvk.required" => fields_of(value).and_then(|fields| api(&fields)),
-        "olm.package.required" => fields_of(value).and_then(|fields| package(&fields)),
-        "olm.label.required" => {
+        GVK_REQUIRED_PROPERTY => fields_of(value).and_then(|fields| api(&fields)),
+        PACKAGE_REQUIRED_PROPERTY => fields_of(value).and_then(|fields| package(&fields)),
+        LABEL_REQUIRED_PROPERTY => {
             fields_of(value).and_then(|fields| Ok(Predicate::Label(text(&fields, "label")?)))
         }
         _ => constraint(value, 0, &mut note),
