@@ -4,10 +4,12 @@
 //! Texts only: what cannot be read is left out and not told, as the checks of a catalog do that. Follows `parseObjects`
 //! of operator-registry (`alpha/declcfg/load.go`) in where a ClusterServiceVersion is looked for.
 
-use base64::{Engine, engine::general_purpose::STANDARD};
 use serde_json::Value;
 
-use super::package::{BUNDLE_OBJECT_PROPERTY, CSV_METADATA_PROPERTY, CatalogBundle};
+use super::{
+    embedded,
+    package::{BUNDLE_OBJECT_PROPERTY, CSV_METADATA_PROPERTY, CatalogBundle},
+};
 use crate::{limits::Limits, manifest::yaml};
 
 /// The texts of one bundle; what it does not say is empty.
@@ -93,10 +95,7 @@ fn one_line(text: &str) -> String {
 /// The object of an `olm.bundle.object` property, when it is a ClusterServiceVersion.
 fn cluster_service_version(property: &Value) -> Option<Value> {
     const KIND: &str = "ClusterServiceVersion";
-    let mut data = property.get("data")?.as_str()?.to_owned();
-    // As Go's decoder, which passes over the ends of lines.
-    data.retain(|character| !matches!(character, '\r' | '\n'));
-    let text = STANDARD.decode(data).ok()?;
+    let text = embedded::object(property).ok()?;
     memchr::memmem::find(&text, KIND.as_bytes())?;
     let documents = yaml::read(&text, &Limits::DEFAULT).ok()?;
     let object = documents.into_iter().next()?.value;
@@ -105,6 +104,7 @@ fn cluster_service_version(property: &Value) -> Option<Value> {
 
 #[cfg(test)]
 mod tests {
+    use base64::{Engine, prelude::BASE64_STANDARD};
     use serde_json::json;
 
     use super::*;
@@ -131,8 +131,8 @@ mod tests {
         let mut in_yaml = String::new();
         yaml::write(&csv, &mut in_yaml);
         for text in [csv.to_string(), in_yaml] {
-            let crd = STANDARD.encode("kind: CustomResourceDefinition");
-            let data = STANDARD.encode(text);
+            let crd = BASE64_STANDARD.encode("kind: CustomResourceDefinition");
+            let data = BASE64_STANDARD.encode(text);
             let about = About::of(&bundle(&[
                 (BUNDLE_OBJECT_PROPERTY, json!({"data": "no base64"})),
                 (BUNDLE_OBJECT_PROPERTY, json!({"data": crd})),

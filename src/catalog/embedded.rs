@@ -4,11 +4,10 @@
 //! `readBundleObjects`). Such a catalog does not hold `metadata/properties.yaml` apart from the properties that follow
 //! from the objects, so the files have none.
 
-use base64::{Engine, prelude::BASE64_STANDARD};
-use serde_json::json;
+use serde_json::{Value, json};
 
-use super::package::{BUNDLE_OBJECT_PROPERTY, CatalogBundle};
-use crate::{files::FileTree, problem::Problem};
+use super::package::{BUNDLE_OBJECT_PROPERTY, CatalogBundle, field};
+use crate::{files::FileTree, manifest::decode_base64, problem::Problem};
 
 /// The rule that a bundle in a catalog breaks when its objects cannot be read.
 const RULE: &str = "catalog-object";
@@ -26,13 +25,7 @@ pub fn files(package: &str, bundle: &CatalogBundle) -> Result<Option<FileTree>, 
     let mut count = 0;
     for value in bundle.properties_of(BUNDLE_OBJECT_PROPERTY) {
         count += 1;
-        let data = value.get("data").and_then(|data| data.as_str());
-        let data = data.ok_or_else(|| "it has no field `data` with text".to_owned());
-        match data.and_then(|data| {
-            BASE64_STANDARD
-                .decode(data)
-                .map_err(|error| error.to_string())
-        }) {
+        match object(value) {
             Ok(content) => insert(format!("manifests/object-{count:04}.yaml"), content),
             Err(reason) => {
                 let message = format!(
@@ -56,4 +49,14 @@ pub fn files(package: &str, bundle: &CatalogBundle) -> Result<Option<FileTree>, 
         annotations.into_bytes(),
     );
     Ok(Some(files))
+}
+
+/// The object that a property of type `olm.bundle.object` holds, as it was written.
+///
+/// # Errors
+/// When it holds none; the text says why.
+pub(super) fn object(value: &Value) -> Result<Vec<u8>, String> {
+    let data = value.as_object().and_then(|fields| field(fields, "data"));
+    let data = data.and_then(Value::as_str);
+    decode_base64(data.ok_or("it has no field `data` with text")?)
 }

@@ -270,7 +270,7 @@ impl std::fmt::Display for Gvk {
 }
 
 /// The value of a key in any case, the exact spelling first; nothing for null.
-pub(super) fn field<'v>(fields: &'v Map<String, Value>, key: &str) -> Option<&'v Value> {
+pub(crate) fn field<'v>(fields: &'v Map<String, Value>, key: &str) -> Option<&'v Value> {
     let folded = || {
         let mut fields = fields.iter();
         fields.find_map(|(name, value)| name.eq_ignore_ascii_case(key).then_some(value))

@@ -4,7 +4,6 @@
 //! a document without a schema is refused, unknown schemas are kept, the keys of blobs are found in any case as Go's
 //! JSON reader finds them, and a field of the wrong type refuses its blob.
 
-use base64::{Engine, prelude::BASE64_STANDARD};
 use serde_json::{Map, Value};
 
 use super::package::{
@@ -12,7 +11,10 @@ use super::package::{
     Deprecation, Deprecations, Detail, FOR_PEOPLE, OtherBlob, PACKAGE_SCHEMA, Package,
     PackageDefinition, Property, RelatedImage, field,
 };
-use crate::problem::{Place, Problem};
+use crate::{
+    manifest::decode_base64,
+    problem::{Place, Problem},
+};
 
 /// The rule that a document of a catalog breaks when it is no blob.
 pub(super) const BLOB_RULE: &str = "catalog-blob";
@@ -244,8 +246,7 @@ impl Blob {
             Some(Value::Object(icon)) => {
                 self.text(icon, "mediatype", "icon");
                 let data = self.text(icon, "base64data", "icon");
-                let data = data.replace(['\r', '\n'], "");
-                if BASE64_STANDARD.decode(data).is_err() {
+                if decode_base64(&data).is_err() {
                     self.wrong("icon", "base64data", "base64");
                 }
             }

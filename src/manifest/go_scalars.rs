@@ -11,11 +11,12 @@ use base64::Engine;
 use base64::alphabet::STANDARD;
 use base64::engine::{DecodePaddingMode, GeneralPurpose, GeneralPurposeConfig};
 use jiff::Timestamp;
-use semver::{Prerelease, Version};
+use semver::Prerelease;
 use serde_json::{Number, Value};
 
 use super::findings::{describe, quoted};
 use super::quantity;
+use crate::versions;
 
 /// Numbers that Go's `float64` holds one by one, without gaps.
 const EXACT_IN_FLOAT: u64 = 1 << 53;
@@ -168,20 +169,30 @@ fn has_shape_of_time(text: &[u8]) -> bool {
     zone && like(seconds, b"0000-00-00T00:00:00") && !seconds.ends_with(b":60")
 }
 
+/// Base64 as Go reads it: line breaks are passed over, and so are bits that are left at the end.
+const BASE64: GeneralPurpose = GeneralPurpose::new(
+    &STANDARD,
+    GeneralPurposeConfig::new()
+        .with_decode_allow_trailing_bits(true)
+        .with_decode_padding_mode(DecodePaddingMode::RequireCanonical),
+);
+
+/// The bytes that a text in base64 stands for, as Go reads it into `[]byte`.
+///
+/// # Errors
+/// When it is no base64; the text says why.
+pub fn decode_base64(text: &str) -> Result<Vec<u8>, String> {
+    let decoded = BASE64.decode(text.replace(['\r', '\n'], ""));
+    decoded.map_err(|error| error.to_string())
+}
+
 /// Base64, printed without line breaks.
 pub(super) fn bytes(value: &mut Value) -> Result<(), Refusal> {
-    const LENIENT: GeneralPurpose = GeneralPurpose::new(
-        &STANDARD,
-        GeneralPurposeConfig::new()
-            .with_decode_allow_trailing_bits(true)
-            .with_decode_padding_mode(DecodePaddingMode::RequireCanonical),
-    );
     let Value::String(text) = &*value else {
         return Err(Refusal::WrongType("base64 text"));
     };
-    let decoded = LENIENT.decode(text.replace(['\r', '\n'], ""));
-    let decoded = decoded.map_err(|_| unlike("base64 text", value))?;
-    *value = Value::from(LENIENT.encode(decoded));
+    let decoded = decode_base64(text).map_err(|_| unlike("base64 text", value))?;
+    *value = Value::from(BASE64.encode(decoded));
     Ok(())
 }
 
@@ -190,28 +201,11 @@ pub(super) fn version(value: &mut Value) -> Result<(), Refusal> {
     let Value::String(text) = &*value else {
         return Err(Refusal::WrongType("a string"));
     };
-    let trimmed = text.trim();
-    let trimmed = trimmed.strip_prefix('v').unwrap_or(trimmed);
-    let mut numbers: Vec<Cow<'_, str>> = trimmed.splitn(3, '.').map(without_zeros).collect();
-    let suffix_too_early = numbers.len() < 3 && trimmed.contains(['+', '-']);
-    numbers.resize(3, Cow::Borrowed("0"));
-    *value = match Version::parse(&numbers.join(".")) {
-        Ok(version) if !suffix_too_early && numbers_fit(&version.pre) => {
-            Value::from(version.to_string())
-        }
-        _ => return Err(unlike("a semantic version as in 1.2.3", value)),
+    *value = match versions::parse_tolerant(text) {
+        Ok(version) => Value::from(version.to_string()),
+        Err(_) => return Err(unlike("a semantic version as in 1.2.3", value)),
     };
     Ok(())
-}
-
-/// A number of a version without the zeros that it must not begin with.
-fn without_zeros(number: &str) -> Cow<'_, str> {
-    let bare = number.trim_start_matches('0');
-    match bare.bytes().next() {
-        _ if number.len() < 2 => Cow::Borrowed(number),
-        Some(first) if first.is_ascii_digit() => Cow::Borrowed(bare),
-        _ => Cow::Owned(format!("0{bare}")),
-    }
 }
 
 /// Whether the numbers among the identifiers fit into Go's `uint64`.

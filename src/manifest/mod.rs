@@ -15,6 +15,7 @@ pub mod yaml;
 
 use std::{fmt, sync::Arc};
 
+pub use go_scalars::decode_base64;
 pub use key::ObjectKey;
 use serde_json::{Map, Value};
 

@@ -15,10 +15,10 @@ const MAY_USE: &[(&str, &[&str])] = &[
     ("kube_version", &[]),
     ("files", &[]),
     ("image", &[]),
-    ("manifest", &["limits", "problem"]),
+    ("versions", &[]),
+    ("manifest", &["limits", "problem", "versions"]),
     ("bundle", &["files", "limits", "manifest", "problem"]),
     ("render", &["bundle", "limits", "manifest", "problem"]),
-    ("versions", &[]),
     (
         "catalog",
         &[

@@ -1,21 +1,20 @@
 //! Checks of the properties of bundles.
 
-use base64::{Engine, prelude::BASE64_STANDARD};
 use serde_json::Value;
 
 use super::{
-    super::package::{
-        BUNDLE_OBJECT_PROPERTY, CSV_METADATA_PROPERTY, CatalogBundle, PACKAGE_REQUIRED_PROPERTY,
-        Package, Property,
+    super::{
+        embedded,
+        package::{
+            BUNDLE_OBJECT_PROPERTY, CSV_METADATA_PROPERTY, CatalogBundle,
+            PACKAGE_REQUIRED_PROPERTY, Package, Property, field,
+        },
     },
     property_shapes, quoted,
 };
 use crate::{
     limits::Limits,
-    manifest::{
-        conform::{Struct, conform},
-        yaml,
-    },
+    manifest::{conform::conform, yaml},
     problem::Problem,
     versions::Range,
 };
@@ -46,7 +45,8 @@ pub(super) fn objects_can_be_read(package: &Package, problems: &mut Vec<Problem>
         if property.kind != BUNDLE_OBJECT_PROPERTY {
             continue;
         }
-        let Some(object) = embedded(&property.value) else {
+        // What has the wrong shape is told elsewhere.
+        let Ok(object) = embedded::object(&property.value) else {
             continue;
         };
         if let Err(error) = yaml::read(&object, &Limits::DEFAULT) {
@@ -89,11 +89,7 @@ pub(super) fn people_are_told(package: &Package, problems: &mut Vec<Problem>) {
 
 /// The text of a field, found in any case as Go's JSON reader finds it; empty when there is none.
 pub(super) fn text<'v>(value: &'v Value, key: &str) -> &'v str {
-    let folded = || {
-        let mut fields = value.as_object()?.iter();
-        fields.find_map(|(name, value)| name.eq_ignore_ascii_case(key).then_some(value))
-    };
-    let value = value.get(key).or_else(folded);
+    let value = value.as_object().and_then(|fields| field(fields, key));
     value.and_then(Value::as_str).unwrap_or_default()
 }
 
@@ -103,15 +99,4 @@ fn properties(package: &Package) -> impl Iterator<Item = (&CatalogBundle, usize,
         let properties = bundle.properties.iter().enumerate();
         properties.map(move |(index, property)| (bundle, index, property))
     })
-}
-
-/// The text of an embedded object; nothing when it has the wrong shape, which is told elsewhere.
-fn embedded(value: &Value) -> Option<Vec<u8>> {
-    let shape: &'static Struct = property_shapes::of(BUNDLE_OBJECT_PROPERTY)?;
-    let mut value = value.clone();
-    if !conform(&mut value, shape).errors.is_empty() {
-        return None;
-    }
-    let data = value.get("data")?.as_str()?;
-    BASE64_STANDARD.decode(data).ok()
 }

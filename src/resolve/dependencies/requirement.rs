@@ -7,7 +7,9 @@
 //! first of gvk, package, all, any, not and cel counts. Unlike OLM's, constraints may not nest deeper than
 //! [`MAX_NESTING`].
 
-use serde_json::Value;
+use std::borrow::Cow;
+
+use serde_json::{Map, Value};
 
 use super::{cel::Rule, predicate::Predicate};
 use crate::{
@@ -15,7 +17,7 @@ use crate::{
         Gvk, Property,
         package::{
             CONSTRAINT_PROPERTY, GVK_REQUIRED_PROPERTY, LABEL_REQUIRED_PROPERTY,
-            PACKAGE_REQUIRED_PROPERTY,
+            PACKAGE_REQUIRED_PROPERTY, field,
         },
     },
     versions::Range,
@@ -88,7 +90,7 @@ fn constraint(value: &Value, nesting: usize, note: &mut String) -> Result<Predic
     *note = text(&fields, "failureMessage")?;
     let mut read = vec![];
     for member in members {
-        if let Some(value) = field(&fields, member).filter(|value| !value.is_null()) {
+        if let Some(value) = field(&fields, member) {
             read.push(self::member(member, value, nesting)?);
         }
     }
@@ -101,7 +103,7 @@ fn member(name: &str, value: &Value, nesting: usize) -> Result<Predicate, String
     let parts = || -> Result<Vec<Predicate>, String> {
         let fields = known_fields(value, &["constraints"])?;
         let list = match field(&fields, "constraints") {
-            None | Some(Value::Null) => return Ok(vec![]),
+            None => return Ok(vec![]),
             Some(Value::Array(list)) => list,
             Some(_) => return Err("constraints is not a list".to_owned()),
         };
@@ -109,19 +111,19 @@ fn member(name: &str, value: &Value, nesting: usize) -> Result<Predicate, String
         list.iter().map(part).collect()
     };
     match name {
-        "gvk" => api(&known_fields(value, &["group", "version", "kind"])?),
-        "package" => package(&known_fields(value, &["packageName", "versionRange"])?),
+        "gvk" => api(&*known_fields(value, &["group", "version", "kind"])?),
+        "package" => package(&*known_fields(value, &["packageName", "versionRange"])?),
         "all" => Ok(Predicate::All(parts()?)),
         "any" => Ok(Predicate::Any(parts()?)),
         "not" => Ok(Predicate::Not(parts()?)),
         _ => {
-            let rule = text(&known_fields(value, &["rule"])?, "rule")?;
+            let rule = text(&*known_fields(value, &["rule"])?, "rule")?;
             Ok(Predicate::Cel(Rule::compile(&rule)?))
         }
     }
 }
 
-fn api(fields: &Fields<'_>) -> Result<Predicate, String> {
+fn api(fields: &Fields) -> Result<Predicate, String> {
     Ok(Predicate::Api(Gvk {
         group: text(fields, "group")?,
         version: text(fields, "version")?,
@@ -129,51 +131,37 @@ fn api(fields: &Fields<'_>) -> Result<Predicate, String> {
     }))
 }
 
-fn package(fields: &Fields<'_>) -> Result<Predicate, String> {
+fn package(fields: &Fields) -> Result<Predicate, String> {
     let name = text(fields, "packageName")?;
     let range = text(fields, "versionRange")?;
     let range = Range::parse(&range).map_err(|error| format!("package {name:?}: {error}"))?;
     Ok(Predicate::Package { name, range })
 }
 
-type Fields<'v> = Vec<(&'v str, &'v Value)>;
+type Fields = Map<String, Value>;
 
 /// The fields of a map; none of null, as in Go.
-fn fields_of(value: &Value) -> Result<Fields<'_>, String> {
+fn fields_of(value: &Value) -> Result<Cow<'_, Fields>, String> {
     match value {
-        Value::Object(map) => Ok(map
-            .iter()
-            .map(|(key, value)| (key.as_str(), value))
-            .collect()),
-        Value::Null => Ok(vec![]),
+        Value::Object(fields) => Ok(Cow::Borrowed(fields)),
+        Value::Null => Ok(Cow::default()),
         _ => Err("the value is not a map".to_owned()),
     }
 }
 
-fn known_fields<'v>(value: &'v Value, known: &[&str]) -> Result<Fields<'v>, String> {
+fn known_fields<'v>(value: &'v Value, known: &[&str]) -> Result<Cow<'v, Fields>, String> {
     let fields = fields_of(value)?;
     let is_known = |key: &str| known.iter().any(|known| known.eq_ignore_ascii_case(key));
-    match fields.iter().find(|(key, _)| !is_known(key)) {
-        Some((key, _)) => Err(format!("unknown field {key:?}")),
+    match fields.keys().find(|key| !is_known(key)) {
+        Some(key) => Err(format!("unknown field {key:?}")),
         None => Ok(fields),
     }
 }
 
-/// The field of this name, else one that differs in case only, as Go's decoder finds it.
-fn field<'v>(fields: &Fields<'v>, name: &str) -> Option<&'v Value> {
-    let exact = fields.iter().find(|(key, _)| *key == name);
-    let alike = || {
-        fields
-            .iter()
-            .rfind(|(key, _)| key.eq_ignore_ascii_case(name))
-    };
-    exact.or_else(alike).map(|(_, value)| *value)
-}
-
 /// A text; empty when it is missing.
-fn text(fields: &Fields<'_>, name: &str) -> Result<String, String> {
+fn text(fields: &Fields, name: &str) -> Result<String, String> {
     match field(fields, name) {
-        None | Some(Value::Null) => Ok(String::new()),
+        None => Ok(String::new()),
         Some(Value::String(text)) => Ok(text.clone()),
         Some(_) => Err(format!("{name} is not text")),
     }
