@@ -5,8 +5,8 @@ use std::collections::BTreeSet;
 /// How many names are proposed.
 const PROPOSED: usize = 3;
 
-/// Names longer than this are not compared letter by letter; Kubernetes allows 253 for the longest.
-const LONGEST: usize = 253;
+/// Names longer than this are not compared: that would take seconds where there are many, and real ones are shorter.
+const LONGEST: usize = 100;
 
 /// The known names that are most like `wanted`: few letters differ, or one holds the other. Best first.
 #[must_use]
@@ -38,11 +38,15 @@ pub fn hint(names: &[&str]) -> Option<String> {
 }
 
 fn distance(wanted: &str, name: &str) -> Option<usize> {
-    let letters = wanted.chars().count().max(name.chars().count());
+    let (one, other) = (wanted.chars().count(), name.chars().count());
+    let near = one.max(other).div_ceil(4);
+    let holds = one.min(other) > 2 && (name.contains(wanted) || wanted.contains(name));
+    // As many letters differ at least.
+    if one.abs_diff(other) > near && !holds {
+        return None;
+    }
     let distance = strsim::osa_distance(wanted, name);
-    let holds =
-        wanted.len().min(name.len()) > 2 && (name.contains(wanted) || wanted.contains(name));
-    (distance <= letters.div_ceil(4) || holds).then_some(distance)
+    (distance <= near || holds).then_some(distance)
 }
 
 #[cfg(test)]
