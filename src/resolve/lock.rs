@@ -115,7 +115,12 @@ impl Lock {
                 "its lockVersion is {found}, and this program knows {LOCK_VERSION}"
             ));
         }
-        serde_json::from_value(value).map_err(|error| error.to_string())
+        let lock: Self = serde_json::from_value(value).map_err(|error| error.to_string())?;
+        let mut installs = lock.installs.iter();
+        match installs.find(|install| install.digest.is_empty()) {
+            Some(install) => Err(format!("it has no digest of {}", install.bundle)),
+            None => Ok(lock),
+        }
     }
 
     /// The install of a package that was asked for.

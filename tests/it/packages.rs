@@ -340,6 +340,10 @@ fn a_lock_holds_what_was_chosen() {
             "lockVersion: 1\ncatalogs: []\ninstalls: []\nx: 1\n",
             "unknown field",
         ),
+        (
+            &text.replace(&format!("sha256:{digest}"), "''"),
+            "it has no digest of queue-operator",
+        ),
     ] {
         fs::write(&path, broken).expect("a file");
         let run = run(with_lock(lock, &["--locked"]));
