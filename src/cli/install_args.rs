@@ -175,6 +175,27 @@ impl ReadArgs {
         }
     }
 
+    /// The problems, when they do not keep the content from being rendered.
+    ///
+    /// # Errors
+    /// When they do.
+    pub(super) fn accept(
+        &self,
+        problems: Vec<Problem>,
+        what: &str,
+    ) -> Result<Vec<Problem>, Failure> {
+        if !self.refuses(&problems) {
+            return Ok(problems);
+        }
+        let why = if problems.iter().any(Problem::is_error) {
+            ""
+        } else {
+            ", as --strict takes warnings as errors"
+        };
+        let message = format!("{what} was not rendered{why}");
+        Err(Failure::refused(problems, message))
+    }
+
     /// Whether the problems refuse the content.
     pub(super) fn refuses(&self, problems: &[Problem]) -> bool {
         let refuses = |problem: &Problem| match problem.severity {

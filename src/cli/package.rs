@@ -10,7 +10,7 @@ use clap::Args;
 use super::{
     choice_args::ChoiceArgs,
     failure::{Class, Failure},
-    install_args::InstallArgs,
+    install_args::{InstallArgs, ReadArgs},
     locked,
     output::Install,
 };
@@ -64,49 +64,54 @@ impl PackageArgs {
         let mut problems = vec![];
         let installs = self.installs(package, &catalogs, &limits, &mut problems)?;
         let mut parts = vec![];
-        for mut locked in installs {
-            let files = self.files(&locked, &catalogs, &limits)?;
-            let digest = files.digest();
-            if !locked.digest.is_empty() && locked.digest != digest {
-                let message = format!(
-                    "the files of {} are not those that the lock was made of",
-                    locked.bundle
-                );
-                let hint = "see what changed, then choose anew without --locked";
-                return Err(Failure::new(Class::Refused, message).with_hint(hint));
-            }
-            locked.digest = digest;
-            let mut found = vec![];
-            let bundle = install.read.parsed(files, &mut found);
-            problems.extend(
-                found
-                    .into_iter()
-                    .map(|problem| of_bundle(problem, &locked.bundle)),
-            );
-            let Some(bundle) = bundle else { continue };
-            if bundle.csv.name != locked.bundle {
-                let message = format!(
-                    "what stands for the bundle {} is {}",
-                    locked.bundle, bundle.csv.name
-                );
-                let hint = "see that --image-source names the bundle that the catalog means";
-                return Err(Failure::new(Class::Refused, message).with_hint(hint));
-            }
-            parts.push(Part {
-                install: locked,
-                bundle,
-            });
+        for locked in installs {
+            let part = self.part(locked, &catalogs, &install.read, &mut problems)?;
+            parts.extend(part);
         }
         let lock: Vec<_> = parts.iter().map(|part| part.install.clone()).collect();
         let rendered = rendered(parts, install, &mut problems)?;
-        if install.read.refuses(&problems) {
-            let message = format!("{package} was not rendered");
-            return Err(Failure::refused(problems, message));
-        }
+        let problems = install.read.accept(problems, package)?;
         if let Some(path) = self.lock.as_ref().filter(|_| !self.locked) {
             locked::write(path, &catalogs, lock)?;
         }
         Ok((rendered, problems))
+    }
+
+    /// Reads a bundle, which must be the one that is meant; nothing when it cannot be parsed. What is wrong with it is
+    /// added to `problems`.
+    fn part(
+        &self,
+        mut install: LockedInstall,
+        catalogs: &[Catalog],
+        read: &ReadArgs,
+        problems: &mut Vec<Problem>,
+    ) -> Result<Option<Part>, Failure> {
+        let name = &install.bundle;
+        let refuse = |message: String, hint: &str| {
+            Err(Failure::new(Class::Refused, message).with_hint(hint))
+        };
+        let files = self.files(&install, catalogs, &read.limits())?;
+        let digest = files.digest();
+        if !install.digest.is_empty() && install.digest != digest {
+            return refuse(
+                format!("the files of {name} are not those that the lock was made of"),
+                "see what changed, then choose anew without --locked",
+            );
+        }
+        let mut found = vec![];
+        let bundle = read.parsed(files, &mut found);
+        problems.extend(found.into_iter().map(|problem| of_bundle(problem, name)));
+        let Some(bundle) = bundle else {
+            return Ok(None);
+        };
+        if bundle.csv.name != *name {
+            return refuse(
+                format!("what stands for the bundle {name} is {}", bundle.csv.name),
+                "see that --image-source names the bundle that the catalog means",
+            );
+        }
+        install.digest = digest;
+        Ok(Some(Part { install, bundle }))
     }
 
     /// What is to be installed, chosen or as the lock has it.
@@ -203,6 +208,14 @@ impl PackageArgs {
         };
         if let Some(files) = embedded::files(package, &bundle).map_err(unreadable)? {
             return Ok(files);
+        }
+        if bundle.image.is_empty() {
+            let message = format!(
+                "catalog {} has neither an image nor objects of the bundle {name}",
+                install.catalog
+            );
+            let hint = "`kubectl olm catalog check` shows all that is wrong with a catalog";
+            return Err(Failure::new(Class::Refused, message).with_hint(hint));
         }
         let files = source::read_image(&bundle.image, &self.image_source, &bundle::FOLDERS, limits);
         files.map_err(|error| {

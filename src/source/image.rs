@@ -2,10 +2,7 @@
 //!
 //! What the user says an image stands for comes first; nothing else is asked yet.
 
-use std::{
-    path::{Path, PathBuf},
-    str::FromStr,
-};
+use std::{path::PathBuf, str::FromStr};
 
 use super::SourceError;
 use crate::{files::FileTree, image::ImageReference, limits::Limits};
@@ -92,10 +89,12 @@ pub fn read_image(
 pub(super) fn ways(image: &str) -> String {
     let name = ImageReference::parse(image)
         .map_or_else(|_| image.to_owned(), |reference| reference.name());
-    let folder = Path::new(&name)
-        .parent()
-        .map_or_else(String::new, |path| path.display().to_string());
-    format!(
-        "give its content, a folder or tar archive, with --image-source {name}=SOURCE, or that of all images below {folder} with --image-source {folder}/=FOLDER"
-    )
+    let one =
+        format!("give its content, a folder or tar archive, with --image-source {name}=SOURCE");
+    match name.rsplit_once('/') {
+        Some((folder, _)) => format!(
+            "{one}, or that of all images below {folder} with --image-source {folder}/=FOLDER"
+        ),
+        None => one,
+    }
 }
