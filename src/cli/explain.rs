@@ -2,20 +2,20 @@
 
 use std::fmt::Write;
 
-use clap::{Args, ValueEnum, builder::NonEmptyStringValueParser};
+use clap::{Args, builder::NonEmptyStringValueParser};
 use serde_json::{Value, json};
 
 use super::{
-    catalog::{completion, listing},
+    catalog::{self, completion},
     choice_args::ChoiceArgs,
     failure::{Class, Failure},
     install_args::LimitArgs,
-    output,
+    output::{self, TextFormat},
     table::{Table, terminal_width},
     text::visible,
 };
 use crate::{
-    catalog::{Catalog, Detail, Package},
+    catalog::{Catalog, Package},
     resolve::{
         self, Chosen, Request, Resolution,
         explain::Explanation,
@@ -51,16 +51,9 @@ pub(super) struct ExplainArgs {
     to: Option<String>,
     /// Output
     #[arg(short, long, value_name = "FORMAT", default_value = "text")]
-    output: Format,
+    output: TextFormat,
     #[command(flatten)]
     limits: LimitArgs,
-}
-
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-enum Format {
-    Text,
-    Json,
-    Yaml,
 }
 
 /// Runs the command.
@@ -71,37 +64,26 @@ pub(super) fn run(args: &ExplainArgs) -> Result<(), Failure> {
     let catalogs = args.choice.catalogs.open_required(&args.limits.limits())?;
     let request = args.choice.request(&args.package, &catalogs)?;
     if let Some(to) = &args.to {
-        let (package, channel) = packages_channel(args, &catalogs)?;
-        return steps(args, &request, to, &package, &channel);
+        let package = catalog::preferred(&catalogs, &args.package)?;
+        return steps(args, &request, to, &package);
     }
     let (explanations, resolution) = resolve::explain(&catalogs, &request);
-    print(
-        args.output,
-        &|| json!({"explanations": explanations.iter().map(explanation_json).collect::<Vec<_>>()}),
-        &|| {
-            let mut text = String::new();
-            if let Ok(resolution) = &resolution {
-                text += &choice_text(resolution, &request, &catalogs);
-            }
-            for explanation in &explanations {
-                text += &explanation_text(explanation);
-            }
-            text
-        },
-    )?;
+    let text = || {
+        let mut text = String::new();
+        if let Ok(resolution) = &resolution {
+            text += &choice_text(resolution, &request, &catalogs);
+        }
+        for explanation in &explanations {
+            text += &explanation_text(explanation);
+        }
+        text
+    };
+    let value = || {
+        let explanations: Vec<_> = explanations.iter().map(explanation_json).collect();
+        json!({"explanations": explanations})
+    };
+    output::print_as(args.output, text, value)?;
     resolution.map(drop).map_err(Failure::from)
-}
-
-fn print(
-    format: Format,
-    value: &dyn Fn() -> Value,
-    text: &dyn Fn() -> String,
-) -> Result<(), Failure> {
-    output::print_text(&match format {
-        Format::Text => text(),
-        Format::Json => listing::json(&value()),
-        Format::Yaml => listing::yaml(&value()),
-    })
 }
 
 /// What is installed, each with what asks for it.
@@ -201,36 +183,12 @@ fn explanation_json(explanation: &Explanation) -> Value {
     })
 }
 
-/// The package, from the first catalog that has it, and the channel to go through.
-fn packages_channel(
-    args: &ExplainArgs,
-    catalogs: &[Catalog],
-) -> Result<(Package, String), Failure> {
-    let name = &args.package;
-    for catalog in catalogs {
-        let package = catalog.package(name, Detail::Choice).map_err(|problems| {
-            Failure::refused(problems, format!("package {name} cannot be read"))
-        })?;
-        if let Some(package) = package {
-            let channel = args
-                .choice
-                .channel
-                .first()
-                .map_or(package.default_channel(), String::as_str);
-            let channel = channel.to_owned();
-            return Ok((package, channel));
-        }
-    }
-    Err(super::catalog::no_package(catalogs, name))
-}
-
 /// Shows the steps of an upgrade.
 fn steps(
     args: &ExplainArgs,
     request: &Request,
     to: &str,
     package: &Package,
-    channel: &str,
 ) -> Result<(), Failure> {
     let refuse = |message: String| Failure::new(Class::Refused, message);
     let installed = request
@@ -241,11 +199,10 @@ fn steps(
         let message = format!("nothing of {} is said to be installed", package.name);
         return Err(refuse(message).with_hint("name its bundle with --installed"));
     };
+    let channel = args.choice.channel.first();
+    let channel = channel.map_or(package.default_channel(), String::as_str);
     let Some(graph) = UpgradeGraph::of(package, channel) else {
-        return Err(refuse(format!(
-            "package {} has no channel {channel:?}",
-            package.name
-        )));
+        return Err(catalog::no_channel(package, channel));
     };
     let target = target(package, to);
     let path = graph.path(&installed.name, installed.version.as_ref(), Some(&target));
@@ -261,9 +218,8 @@ fn steps(
             None => failure,
         }
     })?;
-    print(args.output, &|| path_json(&path), &|| {
-        path_text(&path, &installed.name, channel)
-    })
+    let text = || path_text(&path, &installed.name, channel);
+    output::print_as(args.output, text, || path_json(&path))
 }
 
 /// The bundle that is meant by its name or its version.

@@ -7,11 +7,12 @@ use std::{
     str::FromStr,
 };
 
-use serde_json::json;
+use clap::ValueEnum;
+use serde_json::{Value, json};
 
 use super::{
     failure::{Class, Failure},
-    text::{printable, problem_lines},
+    text::{printable, problem_lines, steers},
 };
 use crate::{
     manifest::{Manifest, file_name, kustomization, yaml},
@@ -111,6 +112,52 @@ pub(super) fn print(installs: Vec<Install>, format: &Format) -> Result<(), Failu
 pub(super) fn print_text(text: &str) -> Result<(), Failure> {
     let mut out = io::stdout().lock();
     finish(out.write_all(text.as_bytes()).and_then(|()| out.flush()))
+}
+
+/// The form in which a report is printed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(super) enum TextFormat {
+    Text,
+    Json,
+    Yaml,
+}
+
+/// Prints a report on standard output, as text for people or as a value for programs.
+///
+/// # Errors
+/// As [`print()`].
+pub(super) fn print_as(
+    format: TextFormat,
+    text: impl FnOnce() -> String,
+    value: impl FnOnce() -> Value,
+) -> Result<(), Failure> {
+    print_text(&match format {
+        TextFormat::Text => text(),
+        TextFormat::Json => json(&value()),
+        TextFormat::Yaml => yaml(&value()),
+    })
+}
+
+/// JSON as people read it. What could steer a terminal is escaped, which JSON allows for everything in a string.
+pub(super) fn json(value: &Value) -> String {
+    let mut text = String::new();
+    for character in format!("{value:#}\n").chars() {
+        if character != '\n' && steers(character) {
+            let mut units = [0; 2];
+            let units = character.encode_utf16(&mut units).iter();
+            text.extend(units.map(|unit| format!("\\u{unit:04x}")));
+        } else {
+            text.push(character);
+        }
+    }
+    text
+}
+
+/// The same in YAML.
+pub(super) fn yaml(value: &Value) -> String {
+    let mut text = String::new();
+    yaml::write(value, &mut text);
+    text
 }
 
 fn finish(printed: io::Result<()>) -> Result<(), Failure> {

@@ -38,8 +38,8 @@ Examples:
   kubectl olm render my-operator --catalog ./catalog -n ops
 
   # Write down what was chosen; later, install exactly that
-  kubectl olm render my-operator --catalog ./catalog --version '>=2.4 <2.6' -n ops --lock olm.lock
-  kubectl olm render my-operator --catalog ./catalog -n ops --lock olm.lock --locked
+  kubectl olm render my-operator --catalog ./catalog --version 2.4 -n ops --lock olm.lock
+  kubectl olm render my-operator --catalog ./catalog --version 2.4 -n ops --lock olm.lock --locked
 
   # Render every bundle below a folder, each into a folder of its own
   kubectl olm render --each ./operators -n ops -o dir:out")]
@@ -116,16 +116,7 @@ fn render_one(source: &Path, args: &RenderArgs) -> Result<(Vec<Manifest>, Vec<Pr
             Err(_) => {}
         }
     }
-    if read.refuses(&problems) {
-        let by_errors = problems.iter().any(Problem::is_error);
-        let why = if by_errors {
-            ""
-        } else {
-            ", as --strict takes warnings as errors"
-        };
-        let message = format!("{} was not rendered{why}", source.display());
-        return Err(Failure::refused(problems, message));
-    }
+    let problems = read.accept(problems, &source.display().to_string())?;
     Ok((manifests, problems))
 }
 

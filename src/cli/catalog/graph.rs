@@ -3,24 +3,16 @@
 use clap::{Args, ValueEnum, builder::NonEmptyStringValueParser};
 
 use super::{
-    super::{
-        catalog_args::RequiredCatalogArgs,
-        failure::{Class, Failure},
-        output,
-    },
-    completion, no_package,
+    super::{catalog_args::RequiredCatalogArgs, failure::Failure, output},
+    completion, no_channel, preferred,
 };
-use crate::catalog::{
-    Catalog, Detail, Package,
-    graph::{self, Graph},
-    near,
-};
+use crate::catalog::graph::{self, Graph};
 
 /// Draw the upgrades of a package
 ///
 /// An arrow leads from what is installed to what it can be upgraded to: a solid one for `replaces`, a dashed one for
 /// `skips`, a dotted one from a range of versions for `skipRange`. Heads, the default channel and what is deprecated
-/// are marked. When several catalogs have the package, the first is drawn.
+/// are marked. When several catalogs have the package, that of the preferred one is drawn.
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
@@ -55,7 +47,7 @@ enum Format {
 /// When a catalog or the package cannot be read, or there is no such package or channel.
 pub(super) fn run(args: &GraphArgs) -> Result<(), Failure> {
     let catalogs = args.catalogs.open()?;
-    let package = first(&catalogs, &args.package)?;
+    let package = preferred(&catalogs, &args.package)?;
     if let Some(channel) = &args.channel
         && package.channel(channel).is_none()
     {
@@ -66,27 +58,4 @@ pub(super) fn run(args: &GraphArgs) -> Result<(), Failure> {
         Format::Mermaid => graph::mermaid(&graph),
         Format::Dot => graph::dot(&graph),
     })
-}
-
-/// The package of the first catalog that has it.
-fn first(catalogs: &[Catalog], name: &str) -> Result<Package, Failure> {
-    for catalog in catalogs {
-        let package = catalog.package(name, Detail::Choice).map_err(|problems| {
-            Failure::refused(problems, format!("package {name} cannot be read"))
-        })?;
-        if let Some(package) = package {
-            return Ok(package);
-        }
-    }
-    Err(no_package(catalogs, name))
-}
-
-fn no_channel(package: &Package, name: &str) -> Failure {
-    let message = format!("package {} has no channel {name:?}", package.name);
-    let failure = Failure::new(Class::Refused, message);
-    let names = package.channels.iter().map(|channel| channel.name.as_str());
-    let hint = near::hint(&near::names(name, names));
-    failure.with_hint(
-        hint.unwrap_or("`kubectl olm catalog show` lists the channels of a package".to_owned()),
-    )
 }

@@ -4,15 +4,14 @@ use std::collections::BTreeSet;
 
 use clap::{Args, ValueEnum};
 use serde::Serialize;
-use serde_json::Value;
+use serde_json::json;
 
 use super::super::{
-    failure::{Class, Failure},
+    failure::Failure,
     output,
     table::{Table, terminal_width},
-    text::{steers, visible},
+    text::visible,
 };
-use crate::manifest::yaml;
 
 /// How rows are printed.
 #[derive(Debug, Args)]
@@ -94,8 +93,8 @@ impl ListingArgs {
     pub(super) fn print<T: Row>(&self, rows: &[T], catalogs: usize) -> Result<(), Failure> {
         let text = match self.output {
             Format::Table | Format::Wide => self.table(rows, catalogs),
-            Format::Json => json(&list(rows)?),
-            Format::Yaml => yaml(&list(rows)?),
+            Format::Json => output::json(&json!({ T::KIND: rows })),
+            Format::Yaml => output::yaml(&json!({ T::KIND: rows })),
             Format::Name => {
                 // What is in several channels or catalogs has one name.
                 let mut told = BTreeSet::new();
@@ -124,32 +123,4 @@ impl ListingArgs {
         }
         table.text("", terminal_width())
     }
-}
-
-fn list<T: Row>(rows: &[T]) -> Result<Value, Failure> {
-    let rows = serde_json::to_value(rows);
-    let rows = rows.map_err(|error| Failure::of(Class::Bug, &error))?;
-    Ok(serde_json::json!({ T::KIND: rows }))
-}
-
-/// JSON as people read it. What could steer a terminal is escaped, which JSON allows for everything in a string.
-pub(in crate::cli) fn json(value: &Value) -> String {
-    let mut text = String::new();
-    for character in format!("{value:#}\n").chars() {
-        if character != '\n' && steers(character) {
-            let mut units = [0; 2];
-            let units = character.encode_utf16(&mut units).iter();
-            text.extend(units.map(|unit| format!("\\u{unit:04x}")));
-        } else {
-            text.push(character);
-        }
-    }
-    text
-}
-
-/// The same in YAML.
-pub(in crate::cli) fn yaml(value: &Value) -> String {
-    let mut text = String::new();
-    yaml::write(value, &mut text);
-    text
 }

@@ -10,14 +10,14 @@ pub(super) mod listing;
 mod search;
 mod show;
 
-use std::collections::BTreeSet;
+use std::{cmp::Reverse, collections::BTreeSet};
 
 use clap::{Args, Subcommand};
 use rayon::prelude::*;
 
 use super::failure::{Class, Failure};
 use crate::{
-    catalog::{Catalog, near},
+    catalog::{Catalog, Detail, Package, near},
     problem::Problem,
 };
 
@@ -110,11 +110,40 @@ impl<T> Rows<T> {
 }
 
 /// A package that no catalog has, with the names that come near.
-pub(super) fn no_package(catalogs: &[Catalog], name: &str) -> Failure {
+fn no_package(catalogs: &[Catalog], name: &str) -> Failure {
     let asked: Vec<_> = catalogs.iter().map(|it| it.name.as_str()).collect();
     let message = format!("there is no package {name:?} in {}", asked.join(", "));
     let failure = Failure::new(Class::Refused, message);
     let near = near::names(name, catalogs.iter().flat_map(Catalog::packages));
     let hint = near::hint(&near);
     failure.with_hint(hint.unwrap_or("`kubectl olm catalog list` shows all packages".to_owned()))
+}
+
+/// The package of the preferred catalog that has it.
+///
+/// # Errors
+/// When none has it, or it cannot be read.
+pub(super) fn preferred(catalogs: &[Catalog], name: &str) -> Result<Package, Failure> {
+    let mut in_order: Vec<_> = catalogs.iter().collect();
+    in_order.sort_by_key(|catalog| Reverse(catalog.priority));
+    for catalog in in_order {
+        let package = catalog.package(name, Detail::Choice).map_err(|problems| {
+            Failure::refused(problems, format!("package {name} cannot be read"))
+        })?;
+        if let Some(package) = package {
+            return Ok(package);
+        }
+    }
+    Err(no_package(catalogs, name))
+}
+
+/// A channel that a package does not have, with the names that come near.
+pub(super) fn no_channel(package: &Package, name: &str) -> Failure {
+    let message = format!("package {} has no channel {name:?}", package.name);
+    let failure = Failure::new(Class::Refused, message);
+    let names = package.channels.iter().map(|channel| channel.name.as_str());
+    let hint = near::hint(&near::names(name, names));
+    failure.with_hint(
+        hint.unwrap_or("`kubectl olm catalog show` lists the channels of a package".to_owned()),
+    )
 }

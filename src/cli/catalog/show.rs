@@ -2,19 +2,19 @@
 
 use std::fmt::Write;
 
-use clap::{Args, ValueEnum, builder::NonEmptyStringValueParser};
+use clap::{Args, builder::NonEmptyStringValueParser};
+use serde_json::json;
 
 use super::{
     super::{
         catalog_args::RequiredCatalogArgs,
-        failure::{Class, Failure},
-        output,
+        failure::Failure,
+        output::{self, TextFormat},
         table::{Table, terminal_width},
         text::visible,
     },
     completion, each_package,
     list::deprecated,
-    listing::{json, yaml},
 };
 use crate::catalog::{
     facts::{BundleFacts, ChannelFacts},
@@ -42,14 +42,7 @@ pub(super) struct ShowArgs {
     catalogs: RequiredCatalogArgs,
     /// Output
     #[arg(short, long, value_name = "FORMAT", default_value = "text")]
-    output: Format,
-}
-
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-enum Format {
-    Text,
-    Json,
-    Yaml,
+    output: TextFormat,
 }
 
 /// Runs the command.
@@ -62,18 +55,12 @@ pub(super) fn run(args: &ShowArgs) -> Result<(), Failure> {
     let found = each_package(&catalogs, &asked, |catalog, name| {
         show::package(catalog, name).map(Vec::from_iter)
     })?;
-    let list =
-        || serde_json::to_value(&found.rows).map(|rows| serde_json::json!({"packages": rows}));
-    let list = || list().map_err(|error| Failure::of(Class::Bug, &error));
-    output::print_text(&match args.output {
-        Format::Text => {
-            let width = terminal_width();
-            let texts: Vec<_> = found.rows.iter().map(|row| text(row, width)).collect();
-            texts.join("\n")
-        }
-        Format::Json => json(&list()?),
-        Format::Yaml => yaml(&list()?),
-    })?;
+    let text = || {
+        let width = terminal_width();
+        let texts: Vec<_> = found.rows.iter().map(|row| text(row, width)).collect();
+        texts.join("\n")
+    };
+    output::print_as(args.output, text, || json!({"packages": found.rows}))?;
     found.conclude()
 }
 
