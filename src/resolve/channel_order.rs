@@ -4,16 +4,29 @@
 //! is that of the one chain of `replaces` that starts at the entry which nothing replaces or skips. Versions play no
 //! part in it, and entries that are skipped are left out of it.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
-use crate::catalog::ChannelEntry;
+use crate::catalog::{Channel, ChannelEntry};
 
 /// How many chains an error names. OLM names all of them; hostile channels have thousands.
 const CHAINS_NAMED: usize = 10;
 
+/// The entries of a channel that have a bundle, each with what `bundle` finds by its name; of two with one name, the
+/// first.
+pub(super) fn with_bundles<B>(
+    channel: &Channel,
+    bundle: impl Fn(&str) -> Option<B>,
+) -> Vec<(&ChannelEntry, B)> {
+    let mut seen = BTreeSet::new();
+    let entries = channel.entries.iter();
+    let first = entries.filter(|entry| seen.insert(entry.name.as_str()));
+    let with_bundle = first.filter_map(|entry| Some((entry, bundle(&entry.name)?)));
+    with_bundle.collect()
+}
+
 /// The entries from head to tail, without those that another one skips.
 ///
-/// An entry that no chain leads to is left out as well, as OLM does. Names are expected to be unique.
+/// An entry that no chain leads to is left out as well, as OLM does. Names are expected to be unique, as [`with_bundles`] gives them.
 ///
 /// # Errors
 /// When the entries are not one chain, in the words of OLM. Several chains are named in the order of their heads.

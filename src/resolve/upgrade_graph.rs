@@ -11,7 +11,7 @@ use std::{
 
 use semver::Version;
 
-use super::channel_order::head_to_tail;
+use super::channel_order::{head_to_tail, with_bundles};
 use crate::{
     catalog::{CatalogBundle, Channel, ChannelEntry, Package},
     versions::{self, Range},
@@ -95,10 +95,11 @@ impl<'p> UpgradeGraph<'p> {
     pub fn of(package: &'p Package, channel: &str) -> Option<Self> {
         let channel = package.channel(channel)?;
         let bundles = package.bundles.iter().rev();
-        let bundles = bundles
+        let bundles: Bundles<'_> = bundles
             .map(|bundle| (bundle.name.as_str(), bundle))
             .collect();
-        let entries = with_bundles(channel, &bundles);
+        let entries = with_bundles(channel, |name| bundles.get(name).copied());
+        let entries: Vec<_> = entries.into_iter().map(|(entry, _)| entry).collect();
         let order = head_to_tail(&package.name, &channel.name, &entries);
         let chain = order.as_ref().map(Vec::len).map_err(Clone::clone);
         let mut graph = Self {
@@ -141,16 +142,6 @@ impl<'p> UpgradeGraph<'p> {
 }
 
 type Bundles<'p> = BTreeMap<&'p str, &'p CatalogBundle>;
-
-/// The entries of a channel that have a bundle; of two with one name, the first.
-fn with_bundles<'p>(channel: &'p Channel, bundles: &Bundles<'p>) -> Vec<&'p ChannelEntry> {
-    let mut seen = BTreeSet::new();
-    let entries = channel.entries.iter();
-    let entries = entries.filter(|entry| bundles.contains_key(entry.name.as_str()));
-    entries
-        .filter(|entry| seen.insert(entry.name.as_str()))
-        .collect()
-}
 
 /// The entries with the versions of their bundles: first those in order, then the others, newest first.
 fn nodes<'p>(

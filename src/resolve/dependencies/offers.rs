@@ -15,10 +15,10 @@ use std::{
 
 use super::{Stop, cel::Work, facts::Facts, predicate::Predicate, requirement::Requirement};
 use crate::{
-    catalog::{Channel, ChannelEntry, Package},
+    catalog::{Channel, Package},
     resolve::{
         Candidate,
-        channel_order::head_to_tail,
+        channel_order::{head_to_tail, with_bundles},
         universe::{Place, Universe},
     },
     versions::{self, Version},
@@ -277,8 +277,8 @@ impl<'u, 'c> Offers<'u, 'c> {
         if let Some(sorted) = self.sorted.get(&key) {
             return Ok(Rc::clone(sorted));
         }
-        let is_there = |entry: &&ChannelEntry| shelf.positions.contains_key(&entry.name);
-        let entries: Vec<_> = channel.entries.iter().filter(is_there).collect();
+        let entries = with_bundles(channel, |name| shelf.positions.get(name));
+        let entries: Vec<_> = entries.into_iter().map(|(entry, _)| entry).collect();
         let order = head_to_tail(&shelf.package.name, &channel.name, &entries);
         let order = order.map_err(Stop::Invalid)?.into_iter();
         let bundles = order.filter_map(|entry| shelf.positions.get(&entry.name).copied());
