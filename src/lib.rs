@@ -4,12 +4,29 @@
 //! world, everything else takes values and returns values:
 //!
 //! ```text
-//!    ./bundle
+//!   ./bundle  x.tgz  ./catalog
 //!       │
-//!  ╔════▼═════╗  FileTree  ┌────────┐  Bundle  ┌────────┐  Rendered  ╔════════╗
-//!  ║  source  ║───────────▶│ bundle │─────────▶│ render │───────────▶║  cli   ║──▶ stdout, files
-//!  ╚══════════╝            └────────┘          └────────┘            ╚════════╝
+//!  ╔════▼═════╗  Content   ┌─────────┐  Catalog   ┌─────────┐
+//!  ║          ║───────────▶│ catalog │───────────▶│ resolve │◀── Request, by the rules of OLM v0 or v1
+//!  ║  source  ║            └────┬────┘            └────┬────┘
+//!  ║          ║◀── image ───────┼──────────────────────┘ bundles that were chosen, dependencies first
+//!  ╚════╤═════╝                 │ objects that the catalog embeds
+//!       │ FileTree              │
+//!       └───────────┬───────────┘
+//!              ┌────▼───┐  Bundle  ┌────────┐  Rendered  ╔═══════╗
+//!              │ bundle │─────────▶│ render │───────────▶║  cli  ║──▶ stdout, files, olm.lock
+//!              └────────┘          └────────┘            ╚═══════╝
 //! ```
+//!
+//! Where to look, from the bottom up; a module uses only ones that stand above it:
+//! - [`limits`], [`problem`]: how much content may cost, and what is told when something is wrong with it;
+//! - [`files`]: a tree of files in memory; [`image`]: references to images; [`kube_version`]: versions of Kubernetes;
+//! - [`versions`]: versions and both dialects of ranges, as OLM reads them;
+//! - [`manifest`]: one Kubernetes object, and YAML in and out, the same bytes every time;
+//! - [`bundle`]: files become a bundle, and what is wrong with it; [`render`]: a bundle becomes objects;
+//! - [`catalog`]: file-based catalogs: an index first, packages when they are asked for; lists, searches, graphs, checks;
+//! - [`resolve`]: which version is chosen and why, what it needs, the way of an upgrade, and [`resolve::lock`];
+//! - [`source`]: what the user named is read, from disk and standard input; [`cli`]: everything that talks to a person.
 //!
 //! What stays true:
 //! - the same input gives the same bytes: no clock, no randomness, no order of hash maps;
