@@ -17,8 +17,8 @@ use std::{
 use semver::{BuildMetadata, Prerelease, Version};
 
 use super::{
-    Candidate, Installed, Refusal, UpgradePolicy, explain::Verdict, offer::Offer,
-    subscription::Selection, upgrade_graph::Link,
+    Candidate, Installed, Refusal, UpgradePolicy, candidate::Selection, explain::Verdict,
+    offer::Offer, upgrade_graph::Link,
 };
 use crate::{
     catalog::{CatalogBundle, near, package::PACKAGE_PROPERTY},

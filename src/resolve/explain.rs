@@ -3,7 +3,7 @@
 use std::{cmp::Ordering, fmt};
 
 use super::{
-    Candidate, Chosen, Installed, Rules, Wanted, offer::Offer, subscription::Selection,
+    Candidate, Chosen, Installed, Rules, Wanted, candidate::Selection, offer::Offer,
     upgrade_graph::Link,
 };
 use crate::{

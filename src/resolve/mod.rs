@@ -3,36 +3,40 @@
 //! Choosing takes catalogs, what is wanted and what there is already, and gives bundles; nothing is fetched.
 //! [`resolve`] reads as the whole does: the candidates for each package that is wanted, then what goes together.
 
+mod candidate;
 mod channel_order;
 mod cluster_extension;
 mod dependencies;
 pub mod explain;
 mod installed;
 pub mod lock;
-
 mod offer;
+mod refusal;
 mod request;
 mod subscription;
 pub mod universe;
 pub mod upgrade_graph;
 pub mod upgrade_path;
 
-use std::{collections::BTreeSet, fmt, sync::Arc};
-
 use self::{
+    candidate::Selection,
     cluster_extension::ClusterExtension,
     dependencies::Solution,
     explain::Explanation,
     offer::{Offer, offers},
-    subscription::{Selection, Subscription},
+    refusal::together,
+    subscription::Subscription,
     universe::Universe,
 };
+
 pub use self::{
+    candidate::{Candidate, Chosen},
     installed::installed_bundle,
+    refusal::{Reason, Refusal},
     request::{Installed, Provided, Request, Rules, UpgradePolicy, Wanted},
 };
 use crate::{
-    catalog::{Catalog, CatalogBundle, Package},
+    catalog::{Catalog, CatalogBundle},
     problem::Problem,
     versions,
 };
@@ -68,7 +72,6 @@ pub fn resolve(catalogs: &[Catalog], request: &Request) -> Result<Resolution, Re
 }
 
 /// What [`resolve`] answers, and what became of each package that is wanted and of every version of it.
-#[must_use]
 pub fn explain(
     catalogs: &[Catalog],
     request: &Request,
@@ -237,30 +240,6 @@ fn solve(
     dependencies::solve(universe, &roots, request)
 }
 
-/// Several refusals as one.
-fn together(refusals: Vec<Refusal>) -> Option<Refusal> {
-    let mut refusals = refusals.into_iter();
-    let first = refusals.next()?;
-    let others: Vec<_> = refusals.collect();
-    if others.is_empty() {
-        return Some(first);
-    }
-    let all = [first].into_iter().chain(others);
-    let mut joined = Refusal {
-        message: "some of the packages cannot be chosen".to_owned(),
-        ..Refusal::default()
-    };
-    for refusal in all {
-        let hint = refusal.hint.map(Reason::from);
-        joined.problems.extend(refusal.problems);
-        joined.reasons.push(Reason {
-            sentence: refusal.message,
-            because: refusal.reasons.into_iter().chain(hint).collect(),
-        });
-    }
-    Some(joined)
-}
-
 /// What the user is told of a choice.
 fn notes(universe: &Universe<'_>, asked: &[Asked<'_, '_>], chosen: &[Chosen]) -> Vec<Problem> {
     let mut notes = vec![];
@@ -304,95 +283,4 @@ fn needed_by(chosen: &Chosen) -> String {
         .iter()
         .map(|(bundle, what)| format!("{bundle} requires {what}"));
     needs.collect::<Vec<_>>().join(", ")
-}
-
-/// A bundle that may be chosen, in one channel.
-#[derive(Debug, Clone)]
-pub struct Candidate {
-    /// The position of its catalog among the catalogs asked.
-    pub catalog: usize,
-    /// Its package.
-    pub package: Arc<Package>,
-    /// The channel; empty when the rules know no channels.
-    pub channel: String,
-    /// Its position among the bundles of the package.
-    pub bundle: usize,
-}
-
-/// A bundle that was chosen.
-#[derive(Debug, Clone)]
-pub struct Chosen {
-    /// The bundle.
-    pub candidate: Candidate,
-    /// What asks for it: the bundle that does, and its requirement in words. Nothing when the user does.
-    pub required_by: BTreeSet<(String, String)>,
-}
-
-/// Why nothing was chosen: a short tree of sentences.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Refusal {
-    /// What could not be done.
-    pub message: String,
-    /// Why not, each reason with the reasons behind it.
-    pub reasons: Vec<Reason>,
-    /// What to do about it.
-    pub hint: Option<String>,
-    /// What is wrong with the catalogs, where that is the reason.
-    pub problems: Vec<Problem>,
-}
-
-/// One sentence, and the sentences that explain it.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Reason {
-    /// Lower case, no full stop.
-    pub sentence: String,
-    /// Why it is so.
-    pub because: Vec<Reason>,
-}
-
-impl From<String> for Reason {
-    fn from(sentence: String) -> Self {
-        let because = vec![];
-        Self { sentence, because }
-    }
-}
-
-/// The sentence, and in brackets those that explain it.
-impl fmt::Display for Reason {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.sentence)?;
-        for (position, reason) in self.because.iter().enumerate() {
-            write!(f, "{}{reason}", if position == 0 { " (" } else { "; " })?;
-        }
-        f.write_str(if self.because.is_empty() { "" } else { ")" })
-    }
-}
-
-/// Catalogs that cannot be read.
-impl From<Vec<Problem>> for Refusal {
-    fn from(problems: Vec<Problem>) -> Self {
-        let message = "the catalogs cannot be read as far as is needed".to_owned();
-        Self {
-            message,
-            problems,
-            ..Self::default()
-        }
-    }
-}
-
-impl Candidate {
-    /// The bundle.
-    #[must_use]
-    pub fn bundle(&self) -> Option<&CatalogBundle> {
-        self.package.bundles.get(self.bundle)
-    }
-
-    /// Whether the other is the same bundle in the same channel of the same catalog.
-    #[must_use]
-    pub fn is(&self, other: &Self) -> bool {
-        let place = |of: &Self| (of.catalog, of.bundle);
-        place(self) == place(other)
-            && self.channel == other.channel
-            && self.package.name == other.package.name
-    }
 }

@@ -5,7 +5,7 @@
 
 use std::{cmp::Reverse, collections::BTreeSet, sync::Arc};
 
-use super::{Candidate, Reason, Refusal, Wanted, universe::Universe};
+use super::{Candidate, Refusal, Wanted, channel_order::with_bundles, universe::Universe};
 use crate::catalog::{CatalogBundle, Channel, ChannelEntry, Package, near, package::BUNDLE_SCHEMA};
 
 /// What one catalog has of the wanted package.
@@ -102,11 +102,7 @@ impl Offer<'_> {
 
     /// The entries of a channel that have a bundle, with its position; of two with one name, the first.
     pub(super) fn entries<'p>(&self, channel: &'p Channel) -> Vec<(&'p ChannelEntry, usize)> {
-        let mut seen = BTreeSet::new();
-        let first = |entry: &&'p ChannelEntry| seen.insert(entry.name.as_str());
-        let entries = channel.entries.iter().filter(first);
-        let with_bundle = |entry: &'p ChannelEntry| Some((entry, self.bundle(&entry.name)?));
-        entries.filter_map(with_bundle).collect()
+        with_bundles(channel, |name| self.bundle(name))
     }
 
     /// The names of the bundles that are deprecated. Only the first blob of deprecations counts, as for OLM v1.
@@ -158,22 +154,5 @@ fn no_package(package: &str, catalogs: &[&str], near: Vec<&str>) -> Refusal {
         message,
         hint: near::hint(&near),
         ..Refusal::default()
-    }
-}
-
-/// One refusal for what each catalog says: the sentence itself when there is only one.
-pub(super) fn refuse(package: &str, sentences: Vec<String>, hint: Option<String>) -> Refusal {
-    let (message, reasons) = match <[_; 1]>::try_from(sentences) {
-        Ok([sentence]) => (sentence, vec![]),
-        Err(sentences) => (
-            format!("no catalog has a bundle of package {package} that can be chosen"),
-            sentences,
-        ),
-    };
-    Refusal {
-        message,
-        reasons: reasons.into_iter().map(Reason::from).collect(),
-        hint,
-        problems: vec![],
     }
 }

@@ -10,24 +10,10 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::{
-    Candidate, Installed, Refusal,
-    channel_order::head_to_tail,
-    explain::Verdict,
-    offer::{Offer, refuse},
-    upgrade_graph::Link,
+    Candidate, Installed, Refusal, candidate::Selection, channel_order::head_to_tail,
+    explain::Verdict, offer::Offer, refusal::refuse, upgrade_graph::Link,
 };
 use crate::catalog::{CatalogBundle, Channel, ChannelEntry, near};
-
-/// What rules make of the bundles of a package.
-#[derive(Debug, Default)]
-pub(super) struct Selection {
-    /// What may be chosen, best first.
-    pub(super) candidates: Vec<Candidate>,
-    /// What may not, and why.
-    pub(super) excluded: Vec<(Candidate, Verdict)>,
-    /// Why there are no candidates.
-    pub(super) refusal: Option<Refusal>,
-}
 
 /// What a Subscription says of a version.
 #[derive(Debug, Clone, Copy)]
