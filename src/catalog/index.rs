@@ -27,8 +27,12 @@ enum Packages {
     Stored(String, BTreeMap<String, (usize, usize)>),
 }
 
-/// What a stored index begins with. Another form of it begins otherwise.
-const MAGIC: &str = "kubectl-olm catalog index 1 ";
+/// What a stored index begins with. Another form of it begins otherwise, and so does that of another version.
+const MAGIC: &str = concat!(
+    "kubectl-olm ",
+    env!("CARGO_PKG_VERSION"),
+    " catalog index 2 "
+);
 
 impl Index {
     /// Lists the documents of a catalog.

@@ -1,6 +1,7 @@
 //! The flags that name catalogs, and the catalogs that they lead to.
 
 use std::{
+    cmp::Reverse,
     collections::BTreeSet,
     path::{Path, PathBuf},
     str::FromStr,
@@ -139,7 +140,7 @@ impl CatalogArgs {
         Err(failure.with_hint("name one with --catalog"))
     }
 
-    /// Opens the catalogs, in the order in which they were named.
+    /// Opens the catalogs: those of higher priority first, then in the order in which they were named.
     ///
     /// # Errors
     /// When the names are not clear, or a catalog cannot be read.
@@ -168,7 +169,9 @@ impl CatalogArgs {
         };
         let catalogs = self.catalog.iter();
         let opened = catalogs.map(|catalog| open(catalog, priority(&catalog.name), limits));
-        opened.collect()
+        let mut opened = opened.collect::<Result<Vec<_>, _>>()?;
+        opened.sort_by_key(|catalog| Reverse(catalog.priority));
+        Ok(opened)
     }
 }
 

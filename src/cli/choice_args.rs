@@ -1,6 +1,6 @@
 //! The flags that choose versions of packages, and the request that they make.
 
-use std::str::FromStr;
+use std::{fmt, str::FromStr};
 
 use clap::{Args, ValueEnum, builder::NonEmptyStringValueParser};
 
@@ -9,8 +9,9 @@ use super::{
     failure::{Class, Failure},
 };
 use crate::{
-    catalog::{Catalog, Gvk},
-    resolve::{self, Provided, Request, Rules, Wanted},
+    catalog::{Catalog, Detail, Gvk, check},
+    problem::{Problem, Severity},
+    resolve::{self, Chosen, Provided, Request, Rules, Wanted, lock::Asked},
     versions::{self, Constraint, Version},
 };
 
@@ -73,14 +74,25 @@ impl FromStr for InstalledBundle {
     }
 }
 
+/// As the user wrote it, but for how the version is written.
+impl fmt::Display for InstalledBundle {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match &self.version {
+            Some(version) => write!(f, "{}={version}", self.name),
+            None => f.write_str(&self.name),
+        }
+    }
+}
+
 /// Splits `NAME[=VERSION]`.
 fn with_version(text: &str) -> Result<(String, Option<Version>), String> {
     let (name, version) = match text.split_once('=') {
+        Some((_, "")) => return Err("a version is missing behind the `=`".to_owned()),
         Some((name, version)) => (name, Some(versions::parse_tolerant(version)?)),
         None => (text, None),
     };
-    if name.is_empty() {
-        return Err("a name is missing".to_owned());
+    if name.is_empty() || name.contains('/') {
+        return Err(format!("{name:?} cannot be a name"));
     }
     Ok((name.to_owned(), version))
 }
@@ -103,6 +115,51 @@ fn parse_provided(text: &str) -> Result<Provided, String> {
 }
 
 impl ChoiceArgs {
+    /// What is asked for, for a lock.
+    pub(super) fn asked(&self) -> Asked {
+        let provided = self.provided.iter().map(ToString::to_string);
+        let policy = self.upgrade_constraint_policy;
+        Asked {
+            channels: self.channel.clone(),
+            version: self.version.as_ref().map(ToString::to_string),
+            starting_csv: self.starting_csv.clone(),
+            self_certified: matches!(policy, UpgradePolicy::SelfCertified),
+            installed: self.installed.iter().map(ToString::to_string).collect(),
+            provided: provided.collect(),
+            without_dependencies: self.no_dependencies,
+        }
+    }
+
+    /// Looks for what opm would refuse the chosen packages for: OLM v0 never gets to see such a catalog, OLM v1 goes on.
+    ///
+    /// # Errors
+    /// When a package cannot be read.
+    pub(super) fn judge(
+        &self,
+        chosen: &[Chosen],
+        catalogs: &[Catalog],
+        problems: &mut Vec<Problem>,
+    ) -> Result<(), Failure> {
+        for chosen in chosen {
+            let name = &chosen.candidate.package.name;
+            let Some(catalog) = catalogs.get(chosen.candidate.catalog) else {
+                continue;
+            };
+            let package = catalog.package(name, Detail::Full).map_err(|problems| {
+                Failure::refused(problems, format!("package {name} cannot be read"))
+            })?;
+            let mut found = package.as_ref().map(check::check).unwrap_or_default();
+            found.retain(Problem::is_error);
+            if self.version.is_some() {
+                for problem in &mut found {
+                    problem.severity = Severity::Warning;
+                }
+            }
+            problems.extend(found);
+        }
+        Ok(())
+    }
+
     /// What is asked of the catalogs.
     ///
     /// # Errors

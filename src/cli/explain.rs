@@ -16,6 +16,7 @@ use super::{
 };
 use crate::{
     catalog::{Catalog, Package},
+    problem::Problem,
     resolve::{
         self, Chosen, Request, Resolution,
         explain::Explanation,
@@ -83,12 +84,21 @@ pub(super) fn run(args: &ExplainArgs) -> Result<(), Failure> {
         json!({"explanations": explanations})
     };
     output::print_as(args.output, text, value)?;
-    resolution.map(drop).map_err(Failure::from)
+    let resolution = resolution?;
+    let mut problems = vec![];
+    let choice = &args.choice;
+    choice.judge(&resolution.chosen, &catalogs, &mut problems)?;
+    if problems.iter().any(Problem::is_error) {
+        let message = format!("{} would not be rendered", args.package);
+        return Err(Failure::refused(problems, message));
+    }
+    output::tell_problems(&problems, "");
+    Ok(())
 }
 
 /// What is installed, each with what asks for it.
 fn choice_text(resolution: &Resolution, request: &Request, catalogs: &[Catalog]) -> String {
-    let mut table = Table::new(["INSTALL", "VERSION", "CATALOG", "CHANNEL", "WHY"], 2);
+    let mut table = Table::new(["INSTALL", "VERSION", "CATALOG", "CHANNEL", "WHY"], 5);
     for chosen in &resolution.chosen {
         let Chosen {
             candidate,
@@ -152,7 +162,7 @@ fn explanation_text(explanation: &Explanation) -> String {
         return text;
     }
     text.push('\n');
-    let mut table = Table::new(["CATALOG", "CHANNEL", "BUNDLE", "VERSION", "VERDICT"], 4);
+    let mut table = Table::new(["CATALOG", "CHANNEL", "BUNDLE", "VERSION", "VERDICT"], 5);
     for considered in &explanation.considered {
         table.push([
             considered.catalog.clone(),

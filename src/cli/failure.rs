@@ -63,6 +63,13 @@ impl Failure {
         }
     }
 
+    /// The same failure, with problems that are told before it.
+    #[must_use]
+    pub(super) fn with_problems(mut self, problems: Vec<Problem>) -> Self {
+        self.problems.extend(problems);
+        self
+    }
+
     /// The same failure, with what to do next.
     #[must_use]
     pub(super) fn with_hint(mut self, hint: impl Into<String>) -> Self {

@@ -13,20 +13,12 @@ use super::{
 use crate::{
     catalog::Catalog,
     limits::Limits,
-    resolve::lock::{Asked, Lock, LockedCatalog, LockedInstall},
+    problem::Problem,
+    resolve::lock::{Lock, LockedCatalog, LockedInstall},
     source,
 };
 
-/// How the flags ask for a package.
-pub(super) fn asked(choice: &ChoiceArgs) -> Asked {
-    Asked {
-        channels: choice.channel.clone(),
-        version: choice.version.as_ref().map(ToString::to_string),
-        starting_csv: choice.starting_csv.clone(),
-    }
-}
-
-/// Reads what is locked for a package.
+/// Reads what is locked for a package. That a catalog is no longer what it was is added to `problems`.
 ///
 /// # Errors
 /// When the file cannot be read, is no lock, or was made for something else.
@@ -34,7 +26,8 @@ pub(super) fn read(
     path: &Path,
     package: &str,
     choice: &ChoiceArgs,
-    limits: &Limits,
+    (catalogs, limits): (&[Catalog], &Limits),
+    problems: &mut Vec<Problem>,
 ) -> Result<Vec<LockedInstall>, Failure> {
     let refuse = |message: String| {
         let hint = "choose anew without --locked";
@@ -47,39 +40,54 @@ pub(super) fn read(
         let message = format!("{} was not made for {package}", path.display());
         return Err(refuse(message));
     };
-    if install.asked != Some(asked(choice)) {
+    if install.asked != Some(choice.asked()) {
         let message = format!(
-            "{} was made for another --channel, --version or --starting-csv of {package}",
+            "{} was made for {package} with other flags that choose",
             path.display()
         );
         return Err(refuse(message));
     }
+    for locked in &lock.catalogs {
+        let catalog = catalogs.iter().find(|catalog| catalog.name == locked.name);
+        if let Some(catalog) = catalog
+            && digest(catalog)? != locked.digest
+        {
+            let message = format!("catalog {} has changed since", locked.name);
+            problems.push(Problem::note("locked", message).at(&*path.to_string_lossy()));
+        }
+    }
     Ok(lock.installs)
 }
 
-/// Writes down what was chosen.
+/// The text of a lock of what was chosen.
 ///
 /// # Errors
-/// When a catalog cannot be read again, or the file not written; what was there before is whole then.
-pub(super) fn write(
-    path: &Path,
-    catalogs: &[Catalog],
-    installs: Vec<LockedInstall>,
-) -> Result<(), Failure> {
+/// When a catalog cannot be read again.
+pub(super) fn text(catalogs: &[Catalog], installs: Vec<LockedInstall>) -> Result<String, Failure> {
     let locked = catalogs.iter().map(|catalog| {
-        let digest = catalog.digest().map_err(|problems| {
-            let message = format!("catalog {} cannot be read again", catalog.name);
-            Failure::refused(problems, message)
-        })?;
-        let name = catalog.name.clone();
+        let (name, digest) = (catalog.name.clone(), digest(catalog)?);
         Ok(LockedCatalog { name, digest })
     });
     let locked = locked.collect::<Result<_, Failure>>()?;
-    let text = Lock::new(locked, installs).to_text();
-    replace(path, &text).map_err(|error| {
-        let mut failure = Failure::of(Class::Output, &error);
-        failure.prefix(format!("cannot write {}", path.display()));
-        failure
+    Ok(Lock::new(locked, installs).to_text())
+}
+
+fn digest(catalog: &Catalog) -> Result<String, Failure> {
+    catalog.digest().map_err(|problems| {
+        let message = format!("catalog {} cannot be read again", catalog.name);
+        Failure::refused(problems, message)
+    })
+}
+
+/// Writes the file.
+///
+/// # Errors
+/// When that cannot be done; what was there before is whole then.
+pub(super) fn write(path: &Path, text: &str) -> Result<(), Failure> {
+    replace(path, text).map_err(|error| {
+        let message = format!("cannot write {}: {}", path.display(), error.kind());
+        Failure::new(Class::Output, message)
+            .with_hint("name a file in a folder that is there and yours to write")
     })
 }
 

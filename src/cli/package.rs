@@ -16,10 +16,10 @@ use super::{
 };
 use crate::{
     bundle::{self, Bundle},
-    catalog::{Catalog, CatalogBundle, Detail, check, embedded},
+    catalog::{Catalog, CatalogBundle, embedded},
     files::FileTree,
     limits::Limits,
-    problem::{Problem, Severity},
+    problem::Problem,
     render,
     resolve::{self, Chosen, Reason, lock::LockedInstall},
     source::{self, ImageSource},
@@ -42,6 +42,16 @@ pub(super) struct PackageArgs {
     pub locked: bool,
 }
 
+/// A package as it was rendered.
+pub(super) struct Package {
+    /// What is installed, in order.
+    pub(super) installs: Vec<Install>,
+    /// What there is to say about it.
+    pub(super) problems: Vec<Problem>,
+    /// The lock to write when all else is written, and its text.
+    pub(super) lock: Option<(PathBuf, String)>,
+}
+
 /// A bundle that is to be rendered.
 struct Part {
     install: LockedInstall,
@@ -53,11 +63,7 @@ impl PackageArgs {
     ///
     /// # Errors
     /// When nothing can be chosen, a bundle cannot be had, or one is refused.
-    pub(super) fn render(
-        &self,
-        package: &Path,
-        install: &InstallArgs,
-    ) -> Result<(Vec<Install>, Vec<Problem>), Failure> {
+    pub(super) fn render(&self, package: &Path, install: &InstallArgs) -> Result<Package, Failure> {
         let limits = install.read.limits();
         let package = package.to_str().unwrap_or_default();
         let catalogs = self.choice.catalogs.open(&limits)?;
@@ -65,16 +71,25 @@ impl PackageArgs {
         let installs = self.installs(package, &catalogs, &limits, &mut problems)?;
         let mut parts = vec![];
         for locked in installs {
-            let part = self.part(locked, &catalogs, &install.read, &mut problems)?;
-            parts.extend(part);
+            match self.part(locked, &catalogs, &install.read, &mut problems) {
+                Ok(part) => parts.extend(part),
+                // What else is wrong may be why.
+                Err(failure) => return Err(failure.with_problems(problems)),
+            }
         }
         let lock: Vec<_> = parts.iter().map(|part| part.install.clone()).collect();
-        let rendered = rendered(parts, install, &mut problems)?;
+        let installs = rendered(parts, install, &mut problems)?;
         let problems = install.read.accept(problems, package)?;
-        if let Some(path) = self.lock.as_ref().filter(|_| !self.locked) {
-            locked::write(path, &catalogs, lock)?;
-        }
-        Ok((rendered, problems))
+        let path = self.lock.as_ref().filter(|_| !self.locked);
+        let lock = match path {
+            Some(path) => Some((path.clone(), locked::text(&catalogs, lock)?)),
+            None => None,
+        };
+        Ok(Package {
+            installs,
+            problems,
+            lock,
+        })
     }
 
     /// Reads a bundle, which must be the one that is meant; nothing when it cannot be parsed. What is wrong with it is
@@ -123,11 +138,11 @@ impl PackageArgs {
         problems: &mut Vec<Problem>,
     ) -> Result<Vec<LockedInstall>, Failure> {
         if let Some(path) = self.lock.as_ref().filter(|_| self.locked) {
-            return locked::read(path, package, &self.choice, limits);
+            return locked::read(path, package, &self.choice, (catalogs, limits), problems);
         }
         let request = self.choice.request(package, catalogs)?;
         let resolution = resolve::resolve(catalogs, &request)?;
-        problems.extend(resolution.notes);
+        problems.extend(resolution.notes.iter().cloned());
         let passed_over = resolution.passed_over.iter().map(Reason::to_string);
         problems.extend(passed_over.map(|sentence| Problem::warning("passed-over", sentence)));
         let installs = resolution.chosen.iter();
@@ -137,42 +152,13 @@ impl PackageArgs {
         for install in &mut installs {
             let mut wanted = request.wanted.iter();
             let is_asked = wanted.any(|wanted| wanted.package == install.package);
-            install.asked = is_asked.then(|| locked::asked(&self.choice));
+            install.asked = is_asked.then(|| self.choice.asked());
         }
-        for install in &installs {
-            self.judge(install, catalogs, problems)?;
-        }
+        self.choice.judge(&resolution.chosen, catalogs, problems)?;
         // What something needs and is there already need not be installed again.
         let is_there = |name: &str| request.installed.iter().any(|there| there.name == name);
         installs.retain(|install| install.asked.is_some() || !is_there(&install.bundle));
         Ok(installs)
-    }
-
-    /// Looks for what opm would refuse the package for: OLM v0 never gets to see such a catalog, OLM v1 goes on.
-    fn judge(
-        &self,
-        install: &LockedInstall,
-        catalogs: &[Catalog],
-        problems: &mut Vec<Problem>,
-    ) -> Result<(), Failure> {
-        let mut catalogs = catalogs.iter();
-        let Some(catalog) = catalogs.find(|catalog| catalog.name == install.catalog) else {
-            return Ok(());
-        };
-        let package = catalog.package(&install.package, Detail::Full);
-        let package = package.map_err(|problems| {
-            let message = format!("package {} cannot be read", install.package);
-            Failure::refused(problems, message)
-        })?;
-        let mut found = package.as_ref().map(check::check).unwrap_or_default();
-        found.retain(Problem::is_error);
-        if self.choice.version.is_some() {
-            for problem in &mut found {
-                problem.severity = problem.severity.max(Severity::Warning);
-            }
-        }
-        problems.extend(found);
-        Ok(())
     }
 
     /// The files of a bundle: from the catalog itself, else from what stands for its image.
@@ -197,10 +183,17 @@ impl PackageArgs {
             Some(bundle) => bundle.map_err(unreadable)?,
             None => None,
         };
-        let Some(bundle) = bundle.filter(|bundle| bundle.image == install.image) else {
+        let is_meant = |bundle: &CatalogBundle| {
+            bundle.image == install.image && bundle.version().unwrap_or_default() == install.version
+        };
+        let Some(bundle) = bundle.filter(is_meant) else {
+            let image = match install.image.as_str() {
+                "" => String::new(),
+                image => format!(", with the image {image}"),
+            };
             let message = format!(
-                "catalog {} has no bundle {name} with the image {:?}",
-                install.catalog, install.image
+                "catalog {} has no bundle {name} in version {}{image}",
+                install.catalog, install.version
             );
             let hint =
                 "give the catalogs that the lock was made of, or choose anew without --locked";
@@ -220,7 +213,7 @@ impl PackageArgs {
         let files = source::read_image(&bundle.image, &self.image_source, &bundle::FOLDERS, limits);
         files.map_err(|error| {
             let mut failure = Failure::from(error);
-            failure.prefix(format!("the bundle {name} cannot be had"));
+            failure.prefix(format!("the content of the bundle {name} is missing"));
             failure
         })
     }

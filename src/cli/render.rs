@@ -12,6 +12,7 @@ use super::{
     failure::{Class, Failure},
     folder,
     install_args::{InstallArgs, words},
+    locked,
     output::{self, Format, Install},
     package::PackageArgs,
     threads,
@@ -69,9 +70,14 @@ pub(super) fn run(args: &RenderArgs) -> Result<(), Failure> {
     }
     let source = args.source.as_deref().unwrap_or(Path::new("."));
     if args.package.choice.catalogs.is_given() {
-        let (installs, problems) = args.package.render(source, &args.install)?;
-        output::tell_problems(&problems, "");
-        return write(installs, &args.output);
+        let package = args.package.render(source, &args.install)?;
+        output::tell_problems(&package.problems, "");
+        write(package.installs, &args.output)?;
+        // Only now does it say what is there.
+        return match package.lock {
+            Some((path, text)) => locked::write(&path, &text),
+            None => Ok(()),
+        };
     }
     if let Format::Folder(folder) | Format::Kustomize(folder) = &args.output {
         stay_outside(folder, source)?;

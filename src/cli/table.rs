@@ -1,13 +1,13 @@
 //! Tables as kubectl prints them: columns three spaces apart, `<none>` for what is empty.
 //!
 //! On a terminal a table is as wide as the terminal, where that leaves enough to read: what is too long is cut, the
-//! longest first, and names only when nothing else is left to cut. Elsewhere nothing is ever cut.
+//! longest first, but never names, which people copy. Elsewhere nothing is cut but what nobody would read.
 
 use std::io;
 
 use unicode_width::{UnicodeWidthChar, UnicodeWidthStr};
 
-use super::text::visible;
+use super::text::printable;
 
 /// The space between two columns.
 const GAP: usize = 3;
@@ -43,7 +43,7 @@ impl Table {
     pub(super) fn push(&mut self, cells: impl IntoIterator<Item = String>) {
         let cells = cells.into_iter().map(|cell| match cell.as_str() {
             "" => "<none>".to_owned(),
-            text => visible(text),
+            text => printable(text),
         });
         self.rows.push(cells.collect());
     }
@@ -62,11 +62,10 @@ impl Table {
         if let Some(width) = width {
             let gaps = GAP * widths.len().saturating_sub(1) + indent.len();
             let all = widths.iter().sum::<usize>() + gaps;
-            let mut over = all.saturating_sub(width);
+            let over = all.saturating_sub(width);
             if let Some(others) = widths.get_mut(self.names..) {
-                over = narrow(others, over);
+                narrow(others, over);
             }
-            narrow(&mut widths, over);
         }
         let mut text = String::new();
         for line in lines() {
@@ -91,8 +90,8 @@ pub(super) fn terminal_width() -> Option<usize> {
     Some(usize::from(width.0))
 }
 
-/// Makes columns narrower, the widest first, by `over` in all; gives by how much that could not be done.
-fn narrow(widths: &mut [usize], mut over: usize) -> usize {
+/// Makes columns narrower, the widest first, by `over` in all where they are wide enough.
+fn narrow(widths: &mut [usize], mut over: usize) {
     while over > 0 {
         let widest = widths.iter().copied().max().unwrap_or_default();
         if widest <= MIN_WIDTH {
@@ -111,7 +110,6 @@ fn narrow(widths: &mut [usize], mut over: usize) -> usize {
             over -= taken;
         }
     }
-    over
 }
 
 /// The text in as many columns of the terminal, with a sign where it was cut.
@@ -156,13 +154,16 @@ mod tests {
     }
 
     #[test]
-    fn a_terminal_cuts_what_is_long_and_names_last() {
+    fn a_terminal_cuts_what_is_long_but_no_names() {
         let text = "  NAME             DESCRIPTION\n  \
                       queue-operator   runs message…\n  \
                       漢字\\u{a}        <none>\n";
         assert_eq!(table().text("  ", Some(32)), text);
         let lines = table().text("", Some(27));
-        assert!(lines.contains("\nqueue-opera…   runs messag…\n"), "{lines}");
+        assert!(
+            lines.contains("\nqueue-operator   runs messag…\n"),
+            "{lines}"
+        );
         // Less would not be worth reading.
         assert_eq!(table().text("", Some(5)), lines);
     }
@@ -170,9 +171,9 @@ mod tests {
     #[test]
     fn columns_that_are_as_wide_are_cut_alike() {
         let mut widths = [40, 30, 30, 5];
-        assert_eq!(narrow(&mut widths, 25), 0);
+        narrow(&mut widths, 25);
         assert_eq!(widths, [25, 25, 25, 5]);
-        assert_eq!(narrow(&mut widths, 100), 61);
+        narrow(&mut widths, 100);
         assert_eq!(widths, [12, 12, 12, 5]);
     }
 }

@@ -76,6 +76,23 @@ pub struct Asked {
     /// The bundle to start from.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub starting_csv: Option<String>,
+    /// Whether the catalog's upgrades do not count.
+    #[serde(default, skip_serializing_if = "is_false")]
+    pub self_certified: bool,
+    /// What was installed already.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub installed: Vec<String>,
+    /// What the cluster had from elsewhere.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub provided: Vec<String>,
+    /// Whether dependencies were left out.
+    #[serde(default, skip_serializing_if = "is_false")]
+    pub without_dependencies: bool,
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde asks so")]
+fn is_false(value: &bool) -> bool {
+    !value
 }
 
 impl Lock {

@@ -1,5 +1,7 @@
 //! What is asked of the catalogs: which packages, by whose rules, and what is there already.
 
+use std::fmt;
+
 use semver::Version;
 
 use crate::{catalog::Gvk, versions::Constraint};
@@ -15,6 +17,16 @@ pub struct Request {
     pub provided: Vec<Provided>,
     /// Whether dependencies are left to the user.
     pub without_dependencies: bool,
+}
+
+impl Request {
+    /// Whether the cluster has a package from elsewhere.
+    #[must_use]
+    pub fn provides(&self, package: &str) -> bool {
+        let mut provided = self.provided.iter();
+        provided
+            .any(|provided| matches!(provided, Provided::Package { name, .. } if name == package))
+    }
 }
 
 /// One package that is asked for.
@@ -70,6 +82,32 @@ pub struct Installed {
     pub version: Option<Version>,
     /// The APIs that it provides.
     pub provides: Vec<Gvk>,
+}
+
+/// As `--provided` takes it: `Kind.version.group`, or a package, with `=` before its version.
+impl fmt::Display for Provided {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Api(Gvk {
+                group,
+                version,
+                kind,
+            }) if group.is_empty() => write!(f, "{kind}.{version}"),
+            Self::Api(Gvk {
+                group,
+                version,
+                kind,
+            }) => write!(f, "{kind}.{version}.{group}"),
+            Self::Package {
+                name,
+                version: Some(version),
+            } => write!(f, "{name}={version}"),
+            Self::Package {
+                name,
+                version: None,
+            } => f.write_str(name),
+        }
+    }
 }
 
 /// Something that the cluster has from elsewhere, so that no bundle need bring it.

@@ -71,18 +71,32 @@ pub fn read_image(
     // The longest is the one that means this image most.
     let mut given: Vec<_> = given.iter().collect();
     given.sort_by_key(|source| std::cmp::Reverse(source.image.len()));
+    let mut tried = vec![];
     for source in given {
         let Some(places) = source.places(image) else {
             continue;
         };
-        let found = places.iter().find(|place| place.exists());
-        let Some(place) = found.or_else(|| places.first().filter(|_| places.len() == 1)) else {
-            continue;
+        let is_bundle = |place: &&PathBuf| {
+            place.is_file() || folders.iter().any(|folder| place.join(folder).is_dir())
         };
-        return super::read(place, folders, limits);
+        match places.as_slice() {
+            [only] => return super::read(only, folders, limits),
+            _ => match places.iter().find(is_bundle) {
+                Some(place) => return super::read(place, folders, limits),
+                None => tried.extend(places),
+            },
+        }
     }
     let image = image.to_owned();
-    Err(SourceError::NoImage { image })
+    // The endings say nothing that the places do not.
+    tried.retain(|place| {
+        place.extension().is_none_or(|ending| {
+            !["tar", "gz", "tgz", "zst"]
+                .iter()
+                .any(|known| ending == *known)
+        })
+    });
+    Err(SourceError::NoImage { image, tried })
 }
 
 /// Where an image that is not at hand could be put, for the hint.

@@ -79,10 +79,12 @@ pub enum SourceError {
         what: &'static str,
     },
     /// Nothing stands for an image.
-    #[error("the image {image} is not at hand, and this version asks no registry")]
+    #[error("the image {image} is not at hand, and this version asks no registry{}", no_bundle_in(.tried))]
     NoImage {
         /// Its reference.
         image: String,
+        /// Where it could have been.
+        tried: Vec<PathBuf>,
     },
     /// An image or archive, which this version does not read.
     #[error("{0:?} is an image, and only folders and archives on disk can be read")]
@@ -105,13 +107,26 @@ impl SourceError {
             Self::NotOnDisk(_) => Some(
                 "copy the folders `manifests` and `metadata` out of it into a folder".to_owned(),
             ),
-            Self::NoImage { image } => Some(image::ways(image)),
+            Self::NoImage { image, .. } => Some(image::ways(image)),
             Self::LinkOutside { .. } => Some("put a copy of the file in its place".to_owned()),
             Self::Read { source, .. } if source.kind() == io::ErrorKind::PermissionDenied => {
                 Some("give yourself the right to read it".to_owned())
             }
             _ => None,
         }
+    }
+}
+
+/// Where something was looked for, as the end of a sentence.
+fn no_bundle_in(places: &[PathBuf]) -> String {
+    let places: Vec<_> = places
+        .iter()
+        .map(|place| place.display().to_string())
+        .collect();
+    if places.is_empty() {
+        String::new()
+    } else {
+        format!("; there is no bundle in {}", places.join(" or "))
     }
 }
 

@@ -138,6 +138,24 @@ fn a_document_over_the_limit() {
 }
 
 #[test]
+fn thousands_of_documents_in_braces() {
+    let documents = (0..9_900)
+        .map(|number| format!("{{\"schema\": \"olm.package\", \"name\": \"p{number}\"}}\n"));
+    let text = documents.collect::<Vec<_>>().join("---\n");
+    for text in [text.clone(), format!("---\n{text}")] {
+        let (_folder, catalog) = catalog(&text);
+        let run = on("catalog list -o name", &catalog);
+        assert_eq!(run.stdout.lines().count(), 9_900, "{}", run.stderr);
+    }
+    // With a mark in front that takes the file as a whole, there are too many to look for each.
+    let (_folder, catalog) = catalog(&format!("\u{feff}{text}"));
+    refused(
+        &on("catalog list -o name", &catalog),
+        &["too many documents"],
+    );
+}
+
+#[test]
 fn a_file_of_holes() {
     let folder = tempfile::tempdir().expect("a temporary folder");
     let path = folder.path().join("catalog.json");

@@ -4,11 +4,14 @@ use std::fmt;
 
 use serde::de::{Deserialize, Deserializer, Error, IgnoredAny, MapAccess, Visitor};
 
+use serde_json::value::RawValue;
+
 use crate::catalog::parse::Head;
 
 /// What the documents at hand say they are, each with where it starts and ends; the last one may go on behind what is at
-/// hand. Nothing where that is left to the full reader.
-pub(super) fn heads(text: &[u8], is_last: bool) -> Option<Vec<(Head, usize, usize)>> {
+/// hand. Where a document says it in an unusual way it has no head, and where the bounds are not clear there is nothing:
+/// both are left to the full reader.
+pub(super) fn heads(text: &[u8], is_last: bool) -> Option<Vec<(Option<Head>, usize, usize)>> {
     let mut heads = vec![];
     let mut documents = serde_json::Deserializer::from_slice(text).into_iter::<JsonHead>();
     let mut passed = 0;
@@ -29,7 +32,7 @@ pub(super) fn heads(text: &[u8], is_last: bool) -> Option<Vec<(Head, usize, usiz
 }
 
 /// The head of a JSON document; everything else of it is passed over.
-struct JsonHead(Head);
+struct JsonHead(Option<Head>);
 
 impl<'de> Deserialize<'de> for JsonHead {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
@@ -40,31 +43,36 @@ impl<'de> Deserialize<'de> for JsonHead {
 struct HeadVisitor;
 
 impl<'de> Visitor<'de> for HeadVisitor {
-    type Value = Head;
+    type Value = Option<Head>;
 
     fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("a map")
     }
 
-    fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Head, A::Error> {
+    fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Option<Head>, A::Error> {
         let mut found: [Option<String>; 3] = Default::default();
+        let mut is_usual = true;
         while let Some(key) = map.next_key::<Key>()? {
             let Key::Head(place) = key else {
                 map.next_value::<IgnoredAny>()?;
                 continue;
             };
-            let text = map.next_value::<String>()?;
-            match found.get_mut(place) {
-                Some(found @ None) => *found = Some(text),
-                _ => return Err(A::Error::custom("a key stands twice")),
+            let raw = map.next_value::<&RawValue>()?.get();
+            // Not twice, and nothing but text.
+            match (found.get_mut(place), serde_json::from_str(raw)) {
+                (Some(found @ None), Ok(text)) => *found = Some(text),
+                _ => is_usual = false,
             }
         }
         let [schema, package, name] = found.map(Option::unwrap_or_default);
-        Ok(Head {
+        let head = Head {
             schema,
             package,
             name,
-        })
+        };
+        Ok(is_usual
+            .then_some(head)
+            .filter(|head| !head.schema.is_empty()))
     }
 }
 

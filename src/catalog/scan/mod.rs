@@ -68,6 +68,10 @@ fn scan_in_parts(source: Source<'_>, size: u64, part: u64) -> Result<Vec<Entry>,
     if found.is_none() && starts.len() > 1 {
         found = source.parts(form, &[0], size).map_err(refuse)?;
     }
+    // What begins as JSON may go on as YAML.
+    if found.is_none() && form == Form::Json {
+        found = source.parts(Form::Yaml, &[0], size).map_err(refuse)?;
+    }
     let found = match found {
         Some(found) => found,
         None => source.whole().map_err(refuse)?,
@@ -177,6 +181,11 @@ impl Source<'_> {
         }
         let mut scan = Scan::new(*self);
         scan.full(&text, (0, text.len() as u64), 1);
+        // Each of the documents is found by reading the file again.
+        if (scan.entries.len() as u64).saturating_mul(text.len() as u64) > limit {
+            let message = "the file is not an everyday one, and holds too many documents for such: put each between lines of `---` and nothing else (--no-limits takes it as it is)";
+            return Err(io::Error::other(message));
+        }
         Ok(scan)
     }
 }
@@ -247,13 +256,16 @@ impl<'s> Scan<'s> {
             let mut passed = 0;
             for (head, start, end) in heads {
                 window.advance(start - passed);
-                let (position, line) = (window.position, window.line);
-                window.advance(end - start);
-                if head.schema.is_empty() {
-                    self.refuse(line, "the document has no schema");
-                } else {
-                    self.add(head, (position, window.position), line, 0);
+                let length = end - start;
+                let part = (window.position, window.position + length as u64);
+                match head {
+                    Some(head) => self.add(head, part, window.line, 0),
+                    None => {
+                        let text = window.rest().get(..length).unwrap_or_default().to_vec();
+                        self.full(&text, part, window.line);
+                    }
                 }
+                window.advance(length);
                 passed = end;
             }
             if window.is_last {
@@ -268,40 +280,53 @@ impl<'s> Scan<'s> {
 
     fn yaml(&mut self, mut window: Window<'_>) -> io::Result<Certainty> {
         window.read_on()?;
-        if window.position > 0 {
-            // The part begins with the separator that ended the one before.
-            match yaml::separator_end(window.rest(), window.is_last) {
-                Some(end) => window.advance(end),
-                None => return Ok(Certainty::Uncertain),
-            }
-        }
+        // All parts but the first begin with the separator that ended the one before.
+        let mut is_first = window.position == 0;
         loop {
-            let Some(end) = yaml::document_end(window.rest(), window.is_last) else {
+            let rest = window.rest();
+            let separator = if is_first {
+                Some(0)
+            } else {
+                yaml::separator_end(rest, window.is_last)
+            };
+            let Some(separator) = separator else {
+                return Ok(Certainty::Uncertain);
+            };
+            let behind = rest.get(separator..).unwrap_or_default();
+            let Some(length) = yaml::document_end(behind, window.is_last) else {
                 window.read_on()?;
                 continue;
             };
-            let text = window.rest().get(..end).unwrap_or_default();
-            if !yaml::opens_plainly(text) {
+            let document = behind.get(..length).unwrap_or_default();
+            let with_separator = rest.get(..separator + length).unwrap_or_default();
+            let end = separator + length;
+            if end == 0 {
+                self.breaks = window.line - 1;
+                return Ok(Certainty::Certain);
+            }
+            if !yaml::opens_plainly(document) {
                 return Ok(Certainty::Uncertain);
             }
-            let (position, line) = (window.position, window.line);
-            let part = (position, position + end as u64);
-            match yaml::head(text) {
-                Some(head) => self.add(head, part, line, 0),
+            let at = |offset: usize| window.position + offset as u64;
+            let (start, line) = (at(separator), window.line + usize::from(separator > 0));
+            match yaml::head(document) {
+                Some(head) => self.add(head, (start, at(end)), line, 0),
+                None if document.trim_ascii_start().starts_with(b"{") => {
+                    // Alone, as at the start of the file, it is JSON; behind a separator it is YAML.
+                    let separator = rest.get(..separator).unwrap_or_default().trim_ascii();
+                    if !separator.is_empty() && separator != b"---" {
+                        return Ok(Certainty::Uncertain);
+                    }
+                    let (text, part) = (with_separator.to_vec(), (at(0), at(end)));
+                    self.full(&text, part, window.line);
+                }
                 None => {
-                    let text = text.to_vec();
-                    self.full(&text, part, line);
+                    let text = document.to_vec();
+                    self.full(&text, (start, at(end)), line);
                 }
             }
             window.advance(end);
-            match yaml::separator_end(window.rest(), window.is_last) {
-                Some(0) => {
-                    self.breaks = window.line - 1;
-                    return Ok(Certainty::Certain);
-                }
-                Some(end) => window.advance(end),
-                None => return Ok(Certainty::Uncertain),
-            }
+            is_first = false;
         }
     }
 

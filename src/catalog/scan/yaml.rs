@@ -30,16 +30,14 @@ pub(super) fn separator_end(text: &[u8], is_last: bool) -> Option<usize> {
     (rest.is_empty() || rest.starts_with(b"#")).then_some(end)
 }
 
-/// Whether a document begins as an everyday one does: with nothing that is for the whole stream, nothing behind a
-/// separator of its own, and not with what would be JSON if it stood alone.
+/// Whether a document begins as an everyday one does: with nothing that is for the whole stream, and nothing behind a
+/// separator of its own.
 pub(super) fn opens_plainly(text: &[u8]) -> bool {
     let text = text.trim_ascii_start();
     let first = text.split(|byte| *byte == b'\n').next().unwrap_or_default();
     match first.strip_prefix(b"---") {
         Some(rest) => rest.trim_ascii().is_empty(),
-        None => ![&b"\xef\xbb\xbf"[..], b"\xff\xfe", b"{"]
-            .iter()
-            .any(|start| first.starts_with(start)),
+        None => !first.starts_with(b"\xef\xbb\xbf") && !first.starts_with(b"\xff\xfe"),
     }
 }
 

@@ -74,8 +74,8 @@ impl Row for ListedPackage {
         &self.catalog
     }
 
-    fn name(&self) -> &str {
-        &self.name
+    fn name(&self) -> String {
+        self.name.clone()
     }
 
     fn columns() -> Vec<Column<Self>> {
@@ -99,8 +99,8 @@ impl Row for ListedChannel {
         &self.catalog
     }
 
-    fn name(&self) -> &str {
-        &self.channel.name
+    fn name(&self) -> String {
+        format!("{}/{}", self.package, self.channel.name)
     }
 
     fn columns() -> Vec<Column<Self>> {
@@ -128,8 +128,8 @@ impl Row for ListedBundle {
         &self.catalog
     }
 
-    fn name(&self) -> &str {
-        &self.bundle.name
+    fn name(&self) -> String {
+        self.bundle.name.clone()
     }
 
     fn columns() -> Vec<Column<Self>> {
@@ -137,11 +137,11 @@ impl Row for ListedBundle {
             Column::new("PACKAGE", |row| row.package.clone()),
             Column::new("CHANNEL", |row| row.channel.clone()),
             Column::new("BUNDLE", |row| row.bundle.name.clone()),
+            Column::new("VERSION", |row| row.bundle.version.clone()),
             Column::new("REPLACES", |row| row.bundle.replaces.clone()),
-            Column::new("SKIPS", |row| row.bundle.skips.join(",")),
-            Column::new("SKIP RANGE", |row| row.bundle.skip_range.clone()),
-            Column::new("IMAGE", |row| row.bundle.image.clone()),
-            Column::wide("VERSION", |row| row.bundle.version.clone()),
+            Column::wide("SKIPS", |row| row.bundle.skips.join(",")),
+            Column::wide("SKIP RANGE", |row| row.bundle.skip_range.clone()),
+            Column::wide("IMAGE", |row| row.bundle.image.clone()),
             Column::wide("DEPRECATED", |row| {
                 deprecated(row.bundle.deprecation.as_ref())
             }),

@@ -78,7 +78,7 @@ pub(super) trait Row: Serialize {
     /// The name of the catalog.
     fn catalog(&self) -> &str;
     /// What `-o name` prints.
-    fn name(&self) -> &str;
+    fn name(&self) -> String;
     /// The columns of a table, after the one for the catalog.
     fn columns() -> Vec<Column<Self>>
     where
@@ -99,7 +99,7 @@ impl ListingArgs {
                 // What is in several channels or catalogs has one name.
                 let mut told = BTreeSet::new();
                 let mut names: Vec<_> = rows.iter().map(Row::name).collect();
-                names.retain(|name| told.insert(*name));
+                names.retain(|name| told.insert(name.clone()));
                 names.iter().map(|name| visible(name) + "\n").collect()
             }
         };

@@ -60,8 +60,8 @@ impl Row for Found {
         &self.package.catalog
     }
 
-    fn name(&self) -> &str {
-        &self.package.name
+    fn name(&self) -> String {
+        self.package.name.clone()
     }
 
     fn columns() -> Vec<Column<Self>> {

@@ -106,7 +106,15 @@ impl Rule {
 
 impl fmt::Display for Rule {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "`{}`", self.text.escape_debug())
+        // As it was written, so that it can be copied, but for what could forge a line.
+        let text = self.text.chars().map(|character| {
+            if character.is_control() {
+                character.escape_default().to_string()
+            } else {
+                character.to_string()
+            }
+        });
+        write!(f, "`{}`", text.collect::<String>())
     }
 }
 

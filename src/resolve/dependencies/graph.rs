@@ -15,7 +15,7 @@ use super::{
 use crate::{
     catalog::Gvk,
     problem::Problem,
-    resolve::{Candidate, Request},
+    resolve::{Candidate, Provided, Request},
 };
 
 /// Ways to meet requirements, all counted; real catalogs have some thousands.
@@ -60,6 +60,8 @@ pub(super) struct Demand {
     pub(super) requirement: Rc<Requirement>,
     /// Whether the cluster has it from elsewhere.
     pub(super) provided: bool,
+    /// Packages with bundles that would meet it, and that the cluster has from elsewhere in a version that does not.
+    pub(super) withheld: BTreeSet<String>,
     /// The nodes that meet it, best first.
     pub(super) ways: Vec<usize>,
 }
@@ -111,7 +113,7 @@ pub(super) fn explore(
     let mut explorer = Explorer {
         offers,
         request,
-        provided: request.provided.iter().map(Facts::of_provided).collect(),
+        provided: vec![],
         graph: Graph::default(),
         nodes: BTreeMap::new(),
         demands: BTreeMap::new(),
@@ -120,6 +122,7 @@ pub(super) fn explore(
         ways: 0,
         problems: BTreeSet::new(),
     };
+    explorer.add_provided()?;
     explorer.add_installed()?;
     explorer.add_wanted(roots)?;
     let mut next = 0;
@@ -293,13 +296,26 @@ impl Explorer<'_, '_, '_> {
         Ok(())
     }
 
+    /// What the cluster has from elsewhere; of a package, also the APIs that the catalogs say its version provides.
+    fn add_provided(&mut self) -> Result<(), Stop> {
+        for provided in &self.request.provided {
+            self.provided.push(Facts::of_provided(provided));
+            if let Provided::Package { name, version } = provided {
+                let apis = self.offers.apis(name, version.as_ref())?.into_iter();
+                let apis = apis.map(|api| Facts::of_provided(&Provided::Api(api)));
+                self.provided.extend(apis);
+            }
+        }
+        Ok(())
+    }
+
     fn demand(&mut self, key: (usize, String), requirement: Requirement) -> Result<usize, Stop> {
         let position = self.graph.demands.len();
         let mut provided = false;
         for facts in &self.provided {
             provided = provided || self.offers.meets(facts, &requirement)?;
         }
-        let mut ways = vec![];
+        let (mut ways, mut withheld) = (vec![], BTreeSet::new());
         if !provided {
             for node in self.installed.iter().chain(&self.without_channel) {
                 let facts = self
@@ -314,7 +330,12 @@ impl Explorer<'_, '_, '_> {
                 }
             }
             for (candidate, facts) in self.offers.meeting(&requirement, key.0)? {
-                ways.push(self.node(candidate, facts)?);
+                // What the cluster has is not installed a second time.
+                if self.request.provides(&candidate.package.name) {
+                    withheld.insert(candidate.package.name.clone());
+                } else {
+                    ways.push(self.node(candidate, facts)?);
+                }
             }
         }
         self.demands.insert(key, position);
@@ -322,6 +343,7 @@ impl Explorer<'_, '_, '_> {
         self.graph.demands.push(Demand {
             requirement,
             provided,
+            withheld,
             ways,
         });
         Ok(position)

@@ -15,7 +15,8 @@
 //!
 //! Where we differ on purpose: catalogs of one priority keep the order in which the user gave them; an API or package
 //! that is listed twice by one bundle does not exclude that bundle; what the cluster has from elsewhere
-//! ([`Provided`](super::Provided)) meets requirements and conflicts with nothing; an installed operator has no
+//! ([`Provided`](super::Provided)) meets requirements, also those of the APIs of a package that it has, conflicts with
+//! nothing, and is not installed again; an installed operator has no
 //! requirements, and no range has it when its version is not known; what only a deprecated bundle needs is not looked
 //! at, so it need not be readable; time is bounded, so a catalog made to be hard is
 //! refused.

@@ -15,7 +15,7 @@ use std::{
 
 use super::{Stop, cel::Work, facts::Facts, predicate::Predicate, requirement::Requirement};
 use crate::{
-    catalog::{Channel, Package},
+    catalog::{Channel, Gvk, Package},
     resolve::{
         Candidate,
         channel_order::{head_to_tail, with_bundles},
@@ -119,6 +119,27 @@ impl<'u, 'c> Offers<'u, 'c> {
             }
         }
         Ok(None)
+    }
+
+    /// The APIs that a version of a package provides, or any of its versions when none is given, as the catalogs have it.
+    ///
+    /// # Errors
+    /// When the package cannot be read.
+    pub(super) fn apis(
+        &mut self,
+        package: &str,
+        version: Option<&Version>,
+    ) -> Result<BTreeSet<Gvk>, Stop> {
+        let mut apis = BTreeSet::new();
+        for catalog in 0..self.universe.catalogs.len() {
+            let shelf = self.shelf(&(catalog, package.to_owned()))?;
+            for facts in shelf.iter().flat_map(|shelf| &shelf.facts) {
+                if version.is_none_or(|version| facts.version() == Some(version)) {
+                    apis.extend(facts.apis.iter().cloned());
+                }
+            }
+        }
+        Ok(apis)
     }
 
     /// What the catalogs know about a requirement that nothing meets: for each catalog with the package that it names,

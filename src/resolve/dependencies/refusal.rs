@@ -240,6 +240,14 @@ impl Story<'_, '_, '_> {
         let Some(demand) = self.graph.demands.get(demand) else {
             return Ok(vec![]);
         };
+        if !demand.withheld.is_empty() {
+            let packages: Vec<_> = demand.withheld.iter().map(String::as_str).collect();
+            let sentence = format!(
+                "the cluster has {} from elsewhere, as --provided says, so no other version of it is installed",
+                packages.join(", ")
+            );
+            return Ok(vec![Reason::from(sentence)]);
+        }
         let known = self.offers.known(&demand.requirement)?;
         let catalogs = self.offers.universe.catalogs;
         let sentences = known.into_iter().filter_map(|(catalog, known)| {
