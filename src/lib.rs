@@ -19,7 +19,8 @@
 //! ```
 //!
 //! Where to look, from the bottom up; a module uses only ones that stand above it:
-//! - [`limits`], [`problem`]: how much content may cost, and what is told when something is wrong with it;
+//! - [`limits`], [`problem`]: how much content may cost, and what is told when something is wrong with it; [`near`]: names
+//!   like one that was mistyped;
 //! - [`files`]: a tree of files in memory; [`image`]: references to images; [`kube_version`]: versions of Kubernetes;
 //! - [`versions`]: versions and both dialects of ranges, as OLM reads them;
 //! - [`manifest`]: one Kubernetes object, and YAML in and out, the same bytes every time;
@@ -42,6 +43,7 @@ pub mod image;
 pub mod kube_version;
 pub mod limits;
 pub mod manifest;
+pub mod near;
 pub mod problem;
 pub mod render;
 pub mod resolve;

@@ -15,7 +15,7 @@ pub mod graph;
 mod index;
 mod index_ignore;
 pub mod list;
-pub mod near;
+
 pub mod package;
 mod parse;
 mod scan;

@@ -14,7 +14,7 @@ use super::{
     install_args::LimitArgs,
     threads,
 };
-use crate::{catalog::Catalog, limits::Limits, source};
+use crate::{bundle, catalog::Catalog, limits::Limits, source};
 
 /// Which catalogs are read.
 #[derive(Debug, Clone, Args)]
@@ -186,7 +186,15 @@ fn open(given: &CatalogSource, priority: i64, limits: &Limits) -> Result<Catalog
     let catalog = Catalog::read(&given.name, priority, source.content, limits);
     let catalog = catalog.map_err(|problems| {
         let message = format!("{} cannot be read as a catalog", given.source.display());
-        Failure::refused(problems, message)
+        let failure = Failure::refused(problems, message);
+        if bundle::FOLDERS
+            .iter()
+            .all(|folder| given.source.join(folder).is_dir())
+        {
+            failure.with_hint("this is a bundle: `kubectl olm render DIR` renders it")
+        } else {
+            failure
+        }
     })?;
     if catalog.packages().next().is_none() {
         let message = format!("{} holds no package", given.source.display());

@@ -40,7 +40,7 @@ Examples:
   kubectl olm explain queue-operator --catalog ./catalog --version '>=1.2 <1.4'
 
   # Every step of an upgrade
-  kubectl olm explain queue-operator --catalog ./catalog --installed queue-operator.v1.2.0 --to 1.4.0")]
+  kubectl olm explain my-operator --catalog ./catalog --installed my-operator.v1.2.0 --to 1.4.0")]
 pub(super) struct ExplainArgs {
     /// Package to explain
     #[arg(value_name = "PACKAGE", value_parser = NonEmptyStringValueParser::new(), add = completion::packages())]

@@ -166,7 +166,8 @@ impl ReadArgs {
             .unwrap_or_default()
             .as_slice()
         {
-            [] => failure,
+            [] => failure
+                .with_hint("a catalog goes behind --catalog, and the name of a package before it"),
             [one] => failure.with_hint(format!("there is one in {}", one.display())),
             [one, ..] => failure.with_hint(format!(
                 "there are some below, such as {}; --each renders all",

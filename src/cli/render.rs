@@ -21,8 +21,9 @@ use crate::{bundle, manifest::Manifest, problem::Problem, render, source};
 
 /// Print or write every object that installing an operator results in
 ///
-/// Reads a bundle and writes what the Operator Lifecycle Manager would create from it: service accounts, roles,
-/// custom resource definitions, deployments, webhooks and their certificates. No cluster is contacted.
+/// Reads a bundle, or with --catalog chooses the bundle of a package and those that it needs, and writes what the
+/// Operator Lifecycle Manager would create from it: service accounts, roles, custom resource definitions, deployments,
+/// webhooks and their certificates. No cluster is contacted.
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
@@ -35,7 +36,7 @@ Examples:
   # Apply them
   kubectl olm render ./bundle -n ops --create-namespace | kubectl apply --server-side -f -
 
-  # Print the objects of a package, in the newest version of its default channel, and of the packages that it needs
+  # Print the objects of a package and of the packages that it needs
   kubectl olm render my-operator --catalog ./catalog -n ops
 
   # Write down what was chosen; later, install exactly that

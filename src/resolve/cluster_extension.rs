@@ -21,7 +21,8 @@ use super::{
     offer::Offer, upgrade_graph::Link,
 };
 use crate::{
-    catalog::{CatalogBundle, near, package::PACKAGE_PROPERTY},
+    catalog::{CatalogBundle, package::PACKAGE_PROPERTY},
+    near,
     versions::{self, Constraint},
 };
 

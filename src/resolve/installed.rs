@@ -33,34 +33,57 @@ pub fn installed_bundle(
         .as_ref()
         .and_then(|package| Some((package, package.bundle(name)?)))
     {
-        return Ok(of_bundle(package, bundle, version));
+        return of_bundle(package, bundle, version);
     }
-    let is_of_wanted = name
-        .strip_prefix(wanted)
-        .is_some_and(|rest| rest.starts_with('.'));
-    if is_of_wanted || is_followed(catalogs, wanted, name)? {
+    let is_of = |package: &str| {
+        let rest = name.strip_prefix(package);
+        rest.is_some_and(|rest| rest.starts_with('.'))
+    };
+    let package = if is_of(wanted) || is_followed(catalogs, wanted, name)? {
+        Some(wanted)
+    } else {
+        let mut packages = catalogs.iter().flat_map(Catalog::packages);
+        packages.find(|package| is_of(package))
+    };
+    if let Some(package) = package {
         return Ok(Installed {
             name: name.to_owned(),
-            package: wanted.to_owned(),
+            package: package.to_owned(),
             version: version.cloned(),
             provides: vec![],
         });
     }
     Err(Refusal {
         message: format!("no catalog has the bundle {name} that is said to be installed"),
-        hint: Some("name it as the catalog does, such as PACKAGE.v1.2.3; kubectl olm catalog show PACKAGE lists the names".to_owned()),
+        hint: Some("name it as the catalog does, such as PACKAGE.v1.2.3 (kubectl olm catalog show PACKAGE lists the names); a package that no catalog has goes into --provided PACKAGE=VERSION".to_owned()),
         ..Refusal::default()
     })
 }
 
-fn of_bundle(package: &Package, bundle: &CatalogBundle, version: Option<&Version>) -> Installed {
+fn of_bundle(
+    package: &Package,
+    bundle: &CatalogBundle,
+    version: Option<&Version>,
+) -> Result<Installed, Refusal> {
     let in_catalog = bundle.version().and_then(|text| versions::parse(text).ok());
-    Installed {
+    if let (Some(said), Some(known)) = (version, &in_catalog)
+        && said != known
+    {
+        let name = &bundle.name;
+        let message = format!("{name} is version {known} in the catalog, and said to be {said}");
+        let hint = Some(format!("leave the version out: --installed {name}"));
+        return Err(Refusal {
+            message,
+            hint,
+            ..Refusal::default()
+        });
+    }
+    Ok(Installed {
         name: bundle.name.clone(),
         package: package.name.clone(),
-        version: version.cloned().or(in_catalog),
+        version: in_catalog.or(version.cloned()),
         provides: bundle.provided().collect(),
-    }
+    })
 }
 
 /// Whether a bundle of the wanted package says that it can be installed over the one that is installed.

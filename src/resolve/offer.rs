@@ -6,7 +6,10 @@
 use std::{cmp::Reverse, collections::BTreeSet, sync::Arc};
 
 use super::{Candidate, Refusal, Wanted, channel_order::with_bundles, universe::Universe};
-use crate::catalog::{CatalogBundle, Channel, ChannelEntry, Package, near, package::BUNDLE_SCHEMA};
+use crate::{
+    catalog::{CatalogBundle, Channel, ChannelEntry, Package, package::BUNDLE_SCHEMA},
+    near,
+};
 
 /// What one catalog has of the wanted package.
 #[derive(Debug)]
@@ -67,11 +70,13 @@ pub(super) fn offers<'c>(
     if offers.is_empty() {
         let names: Vec<_> = catalogs.iter().map(|(_, c)| c.name.as_str()).collect();
         let known = catalogs.iter().flat_map(|(_, catalog)| catalog.packages());
-        return Err(no_package(
-            &wanted.package,
-            &names,
-            near::names(&wanted.package, known),
-        ));
+        let known: BTreeSet<_> = known.collect();
+        let near = if known.contains(wanted.package.as_str()) {
+            vec![]
+        } else {
+            near::names(&wanted.package, known.into_iter())
+        };
+        return Err(no_package(&wanted.package, &names, near));
     }
     Ok(offers)
 }

@@ -13,7 +13,10 @@ use super::{
     Candidate, Installed, Refusal, candidate::Selection, channel_order::head_to_tail,
     explain::Verdict, offer::Offer, refusal::refuse, upgrade_graph::Link,
 };
-use crate::catalog::{CatalogBundle, Channel, ChannelEntry, near};
+use crate::{
+    catalog::{CatalogBundle, Channel, ChannelEntry},
+    near,
+};
 
 /// What a Subscription says of a version.
 #[derive(Debug, Clone, Copy)]

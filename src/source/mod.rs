@@ -112,9 +112,18 @@ impl SourceError {
             Self::Read { source, .. } if source.kind() == io::ErrorKind::PermissionDenied => {
                 Some("give yourself the right to read it".to_owned())
             }
+            Self::Read { path, source } if is_a_name(path, source) => {
+                Some("for a package of a catalog, name the catalog with --catalog".to_owned())
+            }
             _ => None,
         }
     }
+}
+
+/// Whether what is not there could be the name of a package.
+fn is_a_name(path: &Path, error: &io::Error) -> bool {
+    let is_plain = path.components().count() == 1 && path.extension().is_none();
+    is_plain && error.kind() == io::ErrorKind::NotFound
 }
 
 /// Where something was looked for, as the end of a sentence.

@@ -11,6 +11,7 @@ use super::program::root;
 /// Each module and the modules it may name, bottom first: a module may only name ones listed above it.
 const MAY_USE: &[(&str, &[&str])] = &[
     ("limits", &[]),
+    ("near", &[]),
     ("problem", &[]),
     ("kube_version", &[]),
     ("files", &[]),
@@ -27,7 +28,9 @@ const MAY_USE: &[(&str, &[&str])] = &[
     ),
     (
         "resolve",
-        &["catalog", "limits", "manifest", "problem", "versions"],
+        &[
+            "catalog", "limits", "manifest", "near", "problem", "versions",
+        ],
     ),
     ("source", &["catalog", "files", "image", "limits"]),
     (
@@ -40,6 +43,7 @@ const MAY_USE: &[(&str, &[&str])] = &[
             "kube_version",
             "limits",
             "manifest",
+            "near",
             "problem",
             "render",
             "resolve",

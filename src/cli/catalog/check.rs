@@ -23,7 +23,7 @@ Examples:
   # For a pipeline
   kubectl olm catalog check ./catalog --strict -o json")]
 pub(super) struct CheckArgs {
-    /// Catalog to check: a folder of YAML and JSON files, or a file
+    /// Catalog to check: a folder of YAML and JSON files, a file, a tar archive or `-`
     #[arg(value_name = "SOURCE")]
     source: CatalogSource,
     /// Output

@@ -17,7 +17,8 @@ use rayon::prelude::*;
 
 use super::failure::{Class, Failure};
 use crate::{
-    catalog::{Catalog, Detail, Package, near},
+    catalog::{Catalog, Detail, Package},
+    near,
     problem::Problem,
 };
 
