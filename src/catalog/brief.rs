@@ -3,7 +3,7 @@
 //!
 //! Anything unusual is left to the full reader, so this never finds anything wrong.
 
-use std::fmt;
+use std::{fmt, marker::PhantomData};
 
 use serde::de::{Deserialize, Deserializer, MapAccess, Visitor};
 use serde_json::{Map, Value, value::RawValue};
@@ -14,22 +14,19 @@ use crate::{limits::Limits, manifest::yaml};
 /// Reads a document; nothing when that is left to the full reader.
 pub(super) fn read(text: &[u8], limits: &Limits) -> Option<Value> {
     let text = std::str::from_utf8(text).ok()?;
-    let fields: Fields<'_> = serde_json::from_str(text).ok()?;
-    let mut document = Map::new();
-    for (key, raw) in fields.0 {
-        let value = if key.eq_ignore_ascii_case("properties") {
-            properties(raw, limits)?
-        } else {
-            value(raw, limits)?
+    let Fields(fields) = serde_json::from_str::<Fields<Field<'_>>>(text).ok()?;
+    let fields = fields.into_iter().map(|(key, field)| {
+        let value = match field {
+            Field::Properties(list) => properties(list, limits)?,
+            Field::Other(raw) => value(raw, limits)?,
         };
-        document.insert(key, value);
-    }
-    Some(Value::Object(document))
+        Some((key, value))
+    });
+    fields.collect::<Option<Map<_, _>>>().map(Value::Object)
 }
 
-fn properties(raw: &RawValue, limits: &Limits) -> Option<Value> {
-    let properties: Vec<Fields<'_>> = serde_json::from_str(raw.get()).ok()?;
-    let brief = properties.into_iter().map(|Fields(fields)| {
+fn properties(list: Vec<Fields<&RawValue>>, limits: &Limits) -> Option<Value> {
+    let brief = list.into_iter().map(|Fields(fields)| {
         let is_kind = |(key, _): &&(String, &RawValue)| key.eq_ignore_ascii_case("type");
         let kind = fields.iter().find(is_kind);
         let kind: Option<String> = kind.and_then(|(_, raw)| serde_json::from_str(raw.get()).ok());
@@ -62,27 +59,57 @@ fn value(raw: &RawValue, limits: &Limits) -> Option<Value> {
     }
 }
 
-/// The fields of a map, with their values unread. None of them twice.
-struct Fields<'t>(Vec<(String, &'t RawValue)>);
+/// The value of a field of the document. Properties are looked into at once, as they are nearly all of it.
+enum Field<'t> {
+    Properties(Vec<Fields<&'t RawValue>>),
+    Other(&'t RawValue),
+}
 
-impl<'de> Deserialize<'de> for Fields<'de> {
+/// The fields of a map.
+struct Fields<T>(Vec<(String, T)>);
+
+/// What a field is read into, by its key.
+trait OfKey<'de>: Sized {
+    fn next<A: MapAccess<'de>>(key: &str, map: &mut A) -> Result<Self, A::Error>;
+}
+
+impl<'de> OfKey<'de> for &'de RawValue {
+    fn next<A: MapAccess<'de>>(_: &str, map: &mut A) -> Result<Self, A::Error> {
+        map.next_value()
+    }
+}
+
+impl<'de> OfKey<'de> for Field<'de> {
+    fn next<A: MapAccess<'de>>(key: &str, map: &mut A) -> Result<Self, A::Error> {
+        if key.eq_ignore_ascii_case("properties") {
+            map.next_value().map(Self::Properties)
+        } else {
+            map.next_value().map(Self::Other)
+        }
+    }
+}
+
+impl<'de, T: OfKey<'de>> Deserialize<'de> for Fields<T> {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        struct FieldsVisitor;
-        impl<'de> Visitor<'de> for FieldsVisitor {
-            type Value = Fields<'de>;
+        struct FieldsVisitor<T>(PhantomData<T>);
+        impl<'de, T: OfKey<'de>> Visitor<'de> for FieldsVisitor<T> {
+            type Value = Vec<(String, T)>;
 
             fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
                 f.write_str("a map")
             }
 
-            fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Fields<'de>, A::Error> {
+            fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Self::Value, A::Error> {
                 let mut fields = vec![];
-                while let Some(field) = map.next_entry()? {
-                    fields.push(field);
+                while let Some(key) = map.next_key::<String>()? {
+                    let value = T::next(&key, &mut map)?;
+                    fields.push((key, value));
                 }
-                Ok(Fields(fields))
+                Ok(fields)
             }
         }
-        deserializer.deserialize_map(FieldsVisitor)
+        deserializer
+            .deserialize_map(FieldsVisitor(PhantomData))
+            .map(Self)
     }
 }
