@@ -2,7 +2,7 @@
 
 use std::{collections::BTreeSet, sync::Arc};
 
-use super::{Refusal, explain::Verdict};
+use super::{Refusal, verdict::Verdict};
 use crate::catalog::{CatalogBundle, Package};
 
 /// A bundle that may be chosen, in one channel.

@@ -17,8 +17,8 @@ use std::{
 use semver::{BuildMetadata, Prerelease, Version};
 
 use super::{
-    Candidate, Installed, Refusal, UpgradePolicy, candidate::Selection, explain::Verdict,
-    offer::Offer, upgrade_graph::Link,
+    Candidate, Installed, Refusal, UpgradePolicy, candidate::Selection, offer::Offer,
+    upgrade_graph::Link, verdict::Verdict,
 };
 use crate::{
     catalog::{CatalogBundle, package::PACKAGE_PROPERTY},

@@ -17,6 +17,7 @@ mod subscription;
 pub mod universe;
 pub mod upgrade_graph;
 pub mod upgrade_path;
+pub mod verdict;
 
 use self::{
     candidate::Selection,

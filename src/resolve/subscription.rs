@@ -10,8 +10,8 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::{
-    Candidate, Installed, Refusal, candidate::Selection, channel_order::head_to_tail,
-    explain::Verdict, offer::Offer, refusal::refuse, upgrade_graph::Link,
+    Candidate, Installed, Refusal, candidate::Selection, channel_order::head_to_tail, offer::Offer,
+    refusal::refuse, upgrade_graph::Link, verdict::Verdict,
 };
 use crate::{
     catalog::{CatalogBundle, Channel, ChannelEntry},
