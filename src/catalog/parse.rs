@@ -61,7 +61,12 @@ pub(super) fn head(value: &Value) -> Result<Head, String> {
             .filter(|(name, _)| name.eq_ignore_ascii_case(key));
         if let Some((name, value)) = spellings.next() {
             let Some(text) = value.as_str() else {
-                return Err(format!("{name} is not text"));
+                let what = if value.is_null() {
+                    "has no value"
+                } else {
+                    "is not text"
+                };
+                return Err(format!("{name} {what}"));
             };
             text.clone_into(place);
         }

@@ -17,7 +17,12 @@ use super::{
     package::PackageArgs,
     threads,
 };
-use crate::{bundle, manifest::Manifest, problem::Problem, render, source};
+use crate::{
+    bundle,
+    manifest::{Manifest, names},
+    problem::Problem,
+    render, source,
+};
 
 /// Print or write every object that installing an operator results in
 ///
@@ -105,7 +110,17 @@ fn render_one(source: &Path, args: &RenderArgs) -> Result<(Vec<Manifest>, Vec<Pr
     let mut problems = vec![];
     let mut manifests = vec![];
     let read = &args.install.read;
-    if let Some(bundle) = read.bundle(source, &mut problems)? {
+    let bundle = read.bundle(source, &mut problems);
+    let bundle = bundle.map_err(|failure| {
+        // What is not there may be meant as the name of a package.
+        let is_name = |text: &str| names::label_error(text).is_none();
+        if source.to_str().is_some_and(is_name) && !source.exists() {
+            failure.with_hint("for a package of a catalog, name the catalog with --catalog")
+        } else {
+            failure
+        }
+    })?;
+    if let Some(bundle) = bundle {
         let mut of_flags = vec![];
         match args.install.options(&bundle, &mut of_flags) {
             Ok(options) => {

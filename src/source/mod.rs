@@ -105,25 +105,16 @@ impl SourceError {
                 Some("--no-limits lifts the limits for content you trust".to_owned())
             }
             Self::NotOnDisk(_) => Some(
-                "copy the folders `manifests` and `metadata` out of it into a folder".to_owned(),
+                "copy its files into a folder: `manifests` and `metadata` of a bundle, `configs` of a catalog".to_owned(),
             ),
             Self::NoImage { image, .. } => Some(image::ways(image)),
             Self::LinkOutside { .. } => Some("put a copy of the file in its place".to_owned()),
             Self::Read { source, .. } if source.kind() == io::ErrorKind::PermissionDenied => {
                 Some("give yourself the right to read it".to_owned())
             }
-            Self::Read { path, source } if is_a_name(path, source) => {
-                Some("for a package of a catalog, name the catalog with --catalog".to_owned())
-            }
             _ => None,
         }
     }
-}
-
-/// Whether what is not there could be the name of a package.
-fn is_a_name(path: &Path, error: &io::Error) -> bool {
-    let is_plain = path.components().count() == 1 && path.extension().is_none();
-    is_plain && error.kind() == io::ErrorKind::NotFound
 }
 
 /// Where something was looked for, as the end of a sentence.
