@@ -4,7 +4,7 @@
 //! world, everything else takes values and returns values:
 //!
 //! ```text
-//!   ./bundle  x.tgz  ./catalog
+//!   ./bundle  x.tgz  ./catalog  oci:DIR  docker://IMAGE
 //!       │
 //!  ╔════▼═════╗  Content   ┌─────────┐  Catalog   ┌─────────┐
 //!  ║          ║───────────▶│ catalog │───────────▶│ resolve │◀── Request, by the rules of OLM v0 or v1
@@ -22,12 +22,15 @@
 //! - [`limits`], [`problem`]: how much content may cost, and what is told when something is wrong with it; [`near`]: names
 //!   like one that was mistyped;
 //! - [`files`]: a tree of files in memory; [`image`]: references to images; [`kube_version`]: versions of Kubernetes;
+//! - [`archive`]: tar archives as streams; [`oci`]: manifests, configurations and layers of images, and what layers make
+//!   together;
 //! - [`versions`]: versions and both dialects of ranges, as OLM reads them;
 //! - [`manifest`]: one Kubernetes object, and YAML in and out, the same bytes every time;
 //! - [`bundle`]: files become a bundle, and what is wrong with it; [`render`]: a bundle becomes objects;
 //! - [`catalog`]: file-based catalogs: an index first, packages when they are asked for; lists, searches, graphs, checks;
 //! - [`resolve`]: which version is chosen and why, what it needs, the way of an upgrade, and [`resolve::lock`];
-//! - [`source`]: what the user named is read, from disk and standard input; [`cli`]: everything that talks to a person.
+//! - [`source`]: what the user named is read, from disk, standard input, image layouts and archives, and registries, with
+//!   what these gave kept in a cache; [`cli`]: everything that talks to a person.
 //!
 //! What stays true:
 //! - the same input gives the same bytes: no clock, no randomness, no order of hash maps;
@@ -35,6 +38,7 @@
 //! - an object never appears twice, and all problems are told at once;
 //! - content is hostile until proven otherwise: bounded, never unpacked to disk, never able to panic the program.
 
+pub mod archive;
 pub mod bundle;
 pub mod catalog;
 pub mod cli;
@@ -44,6 +48,7 @@ pub mod kube_version;
 pub mod limits;
 pub mod manifest;
 pub mod near;
+pub mod oci;
 pub mod problem;
 pub mod render;
 pub mod resolve;

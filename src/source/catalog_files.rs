@@ -12,12 +12,13 @@ use std::{
 
 use sha2::{Digest, Sha256};
 
-use super::{
-    SourceError,
+use super::{SourceError, index_cache::Stamp};
+use crate::{
     archive::{self, Member, Packing},
-    index_cache::Stamp,
+    catalog::Content,
+    files::FileTree,
+    limits::{Limits, Over},
 };
-use crate::{catalog::Content, files::FileTree, limits::Limits};
 
 /// When a file was changed last, whatever times it was given since.
 #[cfg(unix)]
@@ -153,14 +154,11 @@ pub(super) fn of_stream(
 }
 
 fn within(files: usize, limits: &Limits) -> io::Result<()> {
-    let limit = limits.catalog_files;
-    if files <= limit {
+    if files <= limits.catalog_files {
         return Ok(());
     }
-    let message = format!(
-        "it is over the limit of {limit} files a catalog (--no-limits lifts it for content you trust)"
-    );
-    Err(io::Error::other(message))
+    let (limit, what) = (limits.catalog_files as u64, "files a catalog");
+    Err(Over { limit, what }.into())
 }
 
 /// Where the files of a catalog are on disk, by their path in the catalog.

@@ -5,7 +5,6 @@
     reason = "I/O edge"
 )]
 
-mod archive;
 mod catalog_files;
 mod dir;
 mod image;

@@ -1,16 +1,13 @@
 //! The files of a bundle in a tar archive.
 
-use std::{
-    collections::BTreeMap,
-    io::{self, Read},
-    path::Path,
-};
+use std::{collections::BTreeMap, io::Read, path::Path};
 
-use super::{
-    SourceError,
+use super::SourceError;
+use crate::{
     archive::{self, Member},
+    files::FileTree,
+    limits::{BundleSize, Limits},
 };
-use crate::{files::FileTree, limits::Limits};
 
 /// The files of one place, with their paths below it.
 type FilesOfPlace = Vec<(String, Vec<u8>)>;
@@ -25,27 +22,13 @@ pub(super) fn folders(
 ) -> Result<FileTree, SourceError> {
     // The outermost place comes first.
     let mut by_root: BTreeMap<(usize, String), FilesOfPlace> = BTreeMap::new();
-    let (mut files, mut bytes) = (0, 0);
+    let mut sum = BundleSize::default();
     let each = |member: Member<'_>| {
         let Some(root) = root_of(&member.path, folders) else {
             return Ok(());
         };
-        files += 1;
-        bytes += member.size;
-        let bounds = [
-            (member.size, limits.file_bytes, "bytes a file"),
-            (files, limits.bundle_files as u64, "files a bundle"),
-            (bytes, limits.bundle_bytes, "bytes a bundle"),
-        ];
-        for (count, limit, what) in bounds {
-            if count > limit {
-                let message = format!(
-                    "{:?} is over the limit of {limit} {what} (--no-limits lifts it for content you trust)",
-                    member.path
-                );
-                return Err(io::Error::other(message));
-            }
-        }
+        sum.add(member.size, limits)
+            .map_err(|over| archive::bad(member.path.as_bytes(), &over.to_string()))?;
         let mut content = vec![];
         member.content.read_to_end(&mut content)?;
         let path = member
@@ -66,11 +49,8 @@ pub(super) fn folders(
         _ => SourceError::reading(source, error),
     })?;
     let mut tree = FileTree::default();
-    for (path, content) in by_root
-        .pop_first()
-        .map(|(_, files)| files)
-        .unwrap_or_default()
-    {
+    let outermost = by_root.pop_first().map(|(_, files)| files);
+    for (path, content) in outermost.unwrap_or_default() {
         let added = tree.insert(path, content);
         added.map_err(|error| SourceError::Name {
             root: source.to_owned(),

@@ -16,6 +16,8 @@ const MAY_USE: &[(&str, &[&str])] = &[
     ("kube_version", &[]),
     ("files", &[]),
     ("image", &[]),
+    ("archive", &["limits"]),
+    ("oci", &["archive", "limits"]),
     ("versions", &[]),
     ("manifest", &["limits", "problem", "versions"]),
     ("bundle", &["files", "limits", "manifest", "problem"]),
@@ -32,7 +34,12 @@ const MAY_USE: &[(&str, &[&str])] = &[
             "catalog", "limits", "manifest", "near", "problem", "versions",
         ],
     ),
-    ("source", &["catalog", "files", "image", "limits"]),
+    (
+        "source",
+        &[
+            "archive", "catalog", "files", "image", "limits", "manifest", "oci",
+        ],
+    ),
     (
         "cli",
         &[
@@ -44,6 +51,7 @@ const MAY_USE: &[(&str, &[&str])] = &[
             "limits",
             "manifest",
             "near",
+            "oci",
             "problem",
             "render",
             "resolve",
