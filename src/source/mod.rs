@@ -6,9 +6,12 @@
 )]
 
 mod catalog_files;
+pub mod credentials;
 mod dir;
 mod image;
 mod index_cache;
+pub mod mirrors;
+mod plain_file;
 mod tar_files;
 
 use std::{
