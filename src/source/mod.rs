@@ -12,6 +12,7 @@ mod image;
 mod index_cache;
 pub mod mirrors;
 mod plain_file;
+pub mod registry;
 mod tar_files;
 
 use std::{
