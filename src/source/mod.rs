@@ -5,6 +5,7 @@
     reason = "I/O edge"
 )]
 
+pub mod cache;
 mod catalog_files;
 pub mod credentials;
 mod dir;
