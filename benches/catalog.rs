@@ -14,6 +14,8 @@
     reason = "a benchmark reads, prints, and stops where it cannot go on"
 )]
 
+mod made;
+
 use std::{
     env, fs,
     io::{BufWriter, Read, Write},
@@ -27,7 +29,7 @@ use kubectl_olm::{
     limits::Limits,
     manifest::yaml,
     resolve::{self, Request, Rules, Wanted},
-    source,
+    source::{Settings, Sources},
 };
 use nix::sys::{
     resource::{UsageWho, getrusage},
@@ -35,7 +37,7 @@ use nix::sys::{
 };
 use rayon::prelude::*;
 use serde::{Deserialize, de::IgnoredAny};
-use serde_json::{Value, json, ser::PrettyFormatter};
+use serde_json::{Value, ser::PrettyFormatter};
 
 #[global_allocator]
 static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
@@ -275,14 +277,14 @@ fn make(real: &Path, made: &Path) -> Vec<String> {
         BufWriter::new(file)
     };
     let (mut one_json, mut one_yaml) = (one("one.json"), one("one.yaml"));
-    let packages = real_packages(real);
+    let packages = made::real_packages(real);
     let (mut names, mut written) = (vec![], 0);
     for round in 0.. {
         for (name, documents) in &packages {
             let new = format!("{name}-{round}");
             let (mut json, mut yaml) = (vec![], String::new());
             for document in documents {
-                let document = renamed(document.clone(), &new);
+                let document = made::renamed(document.clone(), &new);
                 let format = PrettyFormatter::with_indent(b"    ");
                 let mut writer = serde_json::Serializer::with_formatter(&mut json, format);
                 serde::Serialize::serialize(&document, &mut writer).expect("JSON");
@@ -310,48 +312,19 @@ fn make(real: &Path, made: &Path) -> Vec<String> {
     names
 }
 
-/// The documents of each package of the real catalogs.
-fn real_packages(real: &Path) -> Vec<(String, Vec<Value>)> {
-    let mut packages = vec![];
-    for version in ["v4.14", "v4.19"] {
-        let folder = fs::read_dir(real.join(version)).expect("a catalog");
-        for entry in folder.flatten() {
-            let name = entry.file_name().to_string_lossy().into_owned();
-            let files = fs::read_dir(entry.path()).expect("a package").flatten();
-            let mut files: Vec<_> = files.map(|file| file.path()).collect();
-            files.sort();
-            let documents = files.iter().flat_map(|file| {
-                let text = fs::read(file).expect("readable");
-                yaml::read(&text, &Limits::NONE).expect("YAML")
-            });
-            let documents = documents.map(|document| document.value).collect();
-            packages.push((format!("{name}-{}", version.replace('.', "-")), documents));
-        }
-    }
-    packages.sort_by(|one, other| one.0.cmp(&other.0));
-    packages
-}
-
-/// A document of a package under another name.
-fn renamed(mut document: Value, package: &str) -> Value {
-    let is_definition = document["schema"] == "olm.package";
-    document[if is_definition { "name" } else { "package" }] = json!(package);
-    let properties = document.get_mut("properties").and_then(Value::as_array_mut);
-    for property in properties.into_iter().flatten() {
-        if property["type"] == "olm.package" {
-            property["value"]["packageName"] = json!(package);
-        }
-    }
-    document
-}
-
 fn open(catalog: &Path) -> Catalog {
-    let source = source::catalog(catalog, &Limits::DEFAULT).expect("a catalog");
+    let source = Sources::new(Settings::offline())
+        .catalog(catalog, None)
+        .expect("a catalog")
+        .content;
     Catalog::read("catalog", 0, source.content, &Limits::DEFAULT).expect("a catalog")
 }
 
 fn size(path: &Path) -> u64 {
-    let source = source::catalog(path, &Limits::DEFAULT).expect("a catalog");
+    let source = Sources::new(Settings::offline())
+        .catalog(path, None)
+        .expect("a catalog")
+        .content;
     source.content.files().iter().map(|(_, size)| size).sum()
 }
 

@@ -25,7 +25,7 @@ use kubectl_olm::{
     limits::Limits,
     manifest::yaml,
     render::{self, RenderOptions, certificates::CertManager, overrides::Overrides},
-    source,
+    source::{self, Settings, Sources},
 };
 use nix::{
     sys::resource::{UsageWho, getrusage},
@@ -183,7 +183,9 @@ fn round(path: &Path, watched: &[String]) -> Cost {
         cost.steps[step] = now - clock;
         clock = now;
     };
-    let files = source::read(path, &bundle::FOLDERS, &Limits::DEFAULT).expect("a bundle");
+    let files = Sources::new(Settings::offline())
+        .files(path, &bundle::FOLDERS)
+        .expect("a bundle");
     let bundle = Bundle::parse(files, &Limits::DEFAULT, &mut vec![]).expect("a good bundle");
     step(&mut cost, 0);
     assert!(
@@ -213,7 +215,9 @@ fn round(path: &Path, watched: &[String]) -> Cost {
 
 /// What libyaml's events of the same bytes take, and how many bytes those are.
 fn events(path: &Path) -> (Duration, usize) {
-    let files = source::read(path, &["manifests"], &Limits::DEFAULT).expect("a bundle");
+    let files = Sources::new(Settings::offline())
+        .files(path, &["manifests"])
+        .expect("a bundle");
     let paths = files.paths_in("manifests");
     let texts: Vec<_> = paths.iter().filter_map(|path| files.get(path)).collect();
     let pass = || {

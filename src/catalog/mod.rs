@@ -56,6 +56,8 @@ pub struct Catalog {
     pub name: String,
     /// Of two catalogs that have what is wanted, the one with the higher priority is taken.
     pub priority: i64,
+    /// The digest of the image that it is from, where it is from one.
+    pub image: Option<String>,
     content: Box<dyn Content>,
     index: Index,
     limits: Limits,
@@ -91,6 +93,7 @@ impl Catalog {
         Self {
             name: name.into(),
             priority,
+            image: None,
             content,
             index,
             limits: *limits,

@@ -2,7 +2,7 @@
 
 use std::{
     cmp::Reverse,
-    collections::BTreeSet,
+    collections::{BTreeMap, BTreeSet},
     path::{Path, PathBuf},
     str::FromStr,
 };
@@ -11,16 +11,26 @@ use clap::Args;
 
 use super::{
     failure::{Class, Failure},
-    install_args::LimitArgs,
+    source_args::{CommonCa, SourceArgs, tell_notices, unread},
     threads,
 };
-use crate::{bundle, catalog::Catalog, limits::Limits, source};
+use crate::{
+    bundle,
+    catalog::Catalog,
+    limits::Limits,
+    oci::digest::Digest,
+    source::{self, SourceError, Sources},
+};
+
+/// Catalogs that are waited for at the same time.
+const CATALOGS_AT_ONCE: usize = 4;
 
 /// Which catalogs are read.
 #[derive(Debug, Clone, Args)]
 pub(super) struct CatalogArgs {
-    /// Catalog to take packages from: a folder of YAML and JSON files, a file, a tar archive or `-`; repeat for several,
-    /// of which the first is preferred. Messages call it NAME, by default what the folder or file is called
+    /// Catalog to take packages from: a folder of YAML and JSON files, a file, a tar archive, an image (docker://IMAGE,
+    /// oci:DIR, oci-archive:FILE or docker-archive:FILE) or `-`; repeat for several, of which the first is preferred.
+    /// Messages call it NAME, by default what the folder, file or image is called
     #[arg(long, value_name = "[NAME=]SOURCE")]
     pub catalog: Vec<CatalogSource>,
     /// Priority of a catalog (default: 0): the highest is preferred; repeat for several
@@ -34,7 +44,7 @@ pub(super) struct RequiredCatalogArgs {
     #[command(flatten)]
     catalogs: CatalogArgs,
     #[command(flatten)]
-    limits: LimitArgs,
+    sources: SourceArgs,
 }
 
 impl RequiredCatalogArgs {
@@ -43,7 +53,8 @@ impl RequiredCatalogArgs {
     /// # Errors
     /// As [`CatalogArgs::open_required`].
     pub(super) fn open(&self) -> Result<Vec<Catalog>, Failure> {
-        self.catalogs.open_required(&self.limits.limits())
+        let sources = self.sources.open(CommonCa::OfRegistries)?;
+        self.catalogs.open_required(&sources)
     }
 }
 
@@ -68,31 +79,34 @@ impl FromStr for CatalogSource {
 
     fn from_str(text: &str) -> Result<Self, String> {
         let (name, source) = match text.split_once('=') {
-            Some((name, source)) if !name.contains(['/', '\\']) => (name, source),
+            Some((name, source)) if !name.contains(['/', '\\']) => (name.to_owned(), source),
             _ => (default_name(text), text),
         };
         if name.is_empty() || source.is_empty() {
             return Err("use SOURCE or NAME=SOURCE".to_owned());
         }
         Ok(Self {
-            name: name.to_owned(),
+            name,
             source: PathBuf::from(source),
         })
     }
 }
 
 /// What a folder or file is called, without the ending.
-fn default_name(source: &str) -> &str {
+fn default_name(source: &str) -> String {
     if source == source::STDIN {
-        return "stdin";
+        return "stdin".to_owned();
     }
-    let name = Path::new(source).file_name().and_then(|name| name.to_str());
-    let name = name.unwrap_or(source);
+    let path = source::path_of_image(source).unwrap_or_else(|| source.to_owned());
+    let name = Path::new(&path).file_name().and_then(|name| name.to_str());
+    let name = name.unwrap_or(&path);
     let endings = [
         ".tar.gz", ".tar.zst", ".tgz", ".tar", ".yaml", ".yml", ".json",
     ];
     let stem = endings.iter().find_map(|ending| name.strip_suffix(ending));
-    stem.filter(|stem| !stem.is_empty()).unwrap_or(name)
+    stem.filter(|stem| !stem.is_empty())
+        .unwrap_or(name)
+        .to_owned()
 }
 
 impl FromStr for CatalogPriority {
@@ -112,8 +126,11 @@ impl CatalogSource {
     ///
     /// # Errors
     /// When it cannot be read.
-    pub(super) fn open(&self, limits: &Limits) -> Result<Catalog, Failure> {
-        open(self, 0, limits)
+    pub(super) fn open(&self, sources: &Sources) -> Result<Catalog, Failure> {
+        let found = sources.catalog(&self.source, None);
+        let catalog = open(self, 0, found, sources.limits());
+        tell_notices(sources);
+        catalog
     }
 
     /// Where it is, as the user named it.
@@ -132,9 +149,9 @@ impl CatalogArgs {
     ///
     /// # Errors
     /// When none is, or as [`CatalogArgs::open`].
-    pub(super) fn open_required(&self, limits: &Limits) -> Result<Vec<Catalog>, Failure> {
+    pub(super) fn open_required(&self, sources: &Sources) -> Result<Vec<Catalog>, Failure> {
         if self.is_given() {
-            return self.open(limits);
+            return self.open(sources);
         }
         let failure = Failure::new(Class::Usage, "no catalog is named");
         Err(failure.with_hint("name one with --catalog"))
@@ -144,7 +161,19 @@ impl CatalogArgs {
     ///
     /// # Errors
     /// When the names are not clear, or a catalog cannot be read.
-    pub(super) fn open(&self, limits: &Limits) -> Result<Vec<Catalog>, Failure> {
+    pub(super) fn open(&self, sources: &Sources) -> Result<Vec<Catalog>, Failure> {
+        self.open_at(&BTreeMap::new(), sources)
+    }
+
+    /// Opens the catalogs, with what the tags of some stand for, by the catalog's name.
+    ///
+    /// # Errors
+    /// As [`CatalogArgs::open`].
+    pub(super) fn open_at(
+        &self,
+        pins: &BTreeMap<String, Digest>,
+        sources: &Sources,
+    ) -> Result<Vec<Catalog>, Failure> {
         let mut names = BTreeSet::new();
         if let Some(twice) = self
             .catalog
@@ -167,41 +196,61 @@ impl CatalogArgs {
             let given = given.find(|given| given.name == name);
             given.map_or(0, |given| given.priority)
         };
-        let catalogs = self.catalog.iter();
-        let opened = catalogs.map(|catalog| open(catalog, priority(&catalog.name), limits));
+        // Registries are slower than disks, and several of them may be waited for at once.
+        let found = source::concurrently(&self.catalog, CATALOGS_AT_ONCE, |catalog| {
+            let pin = pins.get(&catalog.name);
+            sources.catalog(&catalog.source, pin)
+        });
+        let opened = self.catalog.iter().zip(found).map(|(catalog, found)| {
+            open(catalog, priority(&catalog.name), found, sources.limits())
+        });
         let mut opened = opened.collect::<Result<Vec<_>, _>>()?;
+        tell_notices(sources);
         opened.sort_by_key(|catalog| Reverse(catalog.priority));
         Ok(opened)
     }
 }
 
-fn open(given: &CatalogSource, priority: i64, limits: &Limits) -> Result<Catalog, Failure> {
-    threads::prepare();
-    let source = source::catalog(&given.source, limits)?;
-    let known = source.stamp.as_ref().and_then(source::kept_index);
-    if let Some(index) = known {
-        let catalog = Catalog::indexed(&given.name, priority, source.content, index, limits);
-        return Ok(catalog);
-    }
-    let catalog = Catalog::read(&given.name, priority, source.content, limits);
-    let catalog = catalog.map_err(|problems| {
+/// The catalog that was found in a source.
+fn open(
+    given: &CatalogSource,
+    priority: i64,
+    found: Result<source::Read<source::CatalogSource>, SourceError>,
+    limits: &Limits,
+) -> Result<Catalog, Failure> {
+    let unread = |failure| unread(failure, &given.source);
+    let found = found.map_err(|error| unread(error.into()))?;
+    threads::prepare(limits);
+    let source::CatalogSource { content, stamp } = found.content;
+    let known = stamp.as_ref().and_then(source::kept_index);
+    let is_known = known.is_some();
+    let catalog = match known {
+        Some(index) => Ok(Catalog::indexed(
+            &given.name,
+            priority,
+            content,
+            index,
+            limits,
+        )),
+        None => Catalog::read(&given.name, priority, content, limits),
+    };
+    let mut catalog = catalog.map_err(|problems| {
         let message = format!("{} cannot be read as a catalog", given.source.display());
         let failure = Failure::refused(problems, message);
-        if bundle::FOLDERS
-            .iter()
-            .all(|folder| given.source.join(folder).is_dir())
-        {
+        let mut folders = bundle::FOLDERS.iter();
+        if folders.all(|folder| given.source.join(folder).is_dir()) {
             failure.with_hint("this is a bundle: `kubectl olm render DIR` renders it")
         } else {
-            failure
+            unread(failure)
         }
     })?;
+    catalog.image = found.image.map(|digest| digest.to_string());
     if catalog.packages().next().is_none() {
         let message = format!("{} holds no package", given.source.display());
-        return Err(Failure::new(Class::Refused, message));
+        return Err(unread(Failure::new(Class::Refused, message)));
     }
-    if let Some(stamp) = &source.stamp {
-        source::keep_index(stamp, catalog.index());
+    if let Some(stamp) = stamp.filter(|_| !is_known) {
+        source::keep_index(&stamp, catalog.index());
     }
     Ok(catalog)
 }

@@ -8,7 +8,9 @@ use serde_json::{Value, json};
 use super::{
     failure::{Class, Failure},
     install_args::ReadArgs,
-    output, text,
+    output,
+    source_args::{CommonCa, tell_notices},
+    text,
 };
 use crate::{
     problem::{Problem, Severity},
@@ -28,7 +30,8 @@ Examples:
   # Also what OLM tolerates, and whether it runs on Kubernetes 1.31; for a pipeline
   kubectl olm check ./bundle --strict --kube-version 1.31 -o json")]
 pub(super) struct CheckArgs {
-    /// Folder of the bundle, with `manifests` and `metadata` in it
+    /// Bundle: a folder or tar archive with `manifests` and `metadata` in it, an image (docker://IMAGE, oci:DIR,
+    /// oci-archive:FILE or docker-archive:FILE), or `-`
     #[arg(value_name = "SOURCE")]
     source: PathBuf,
     /// Output
@@ -51,7 +54,10 @@ pub(super) enum Format {
 /// When the bundle has problems that refuse it.
 pub(super) fn run(args: &CheckArgs) -> Result<(), Failure> {
     let mut problems = vec![];
-    if let Some(bundle) = args.read.bundle(&args.source, &mut problems)? {
+    let sources = args.read.sources.open(CommonCa::OfRegistries)?;
+    let bundle = args.read.bundle(&args.source, &sources, &mut problems)?;
+    tell_notices(&sources);
+    if let Some(bundle) = bundle {
         let options = any_options(&bundle.csv.install_modes);
         problems.extend(match render::render(bundle, &options) {
             Ok(rendered) => rendered.problems,

@@ -9,8 +9,8 @@ use super::{
     catalog::{self, completion},
     choice_args::ChoiceArgs,
     failure::{Class, Failure},
-    install_args::LimitArgs,
     output::{self, TextFormat},
+    source_args::{CommonCa, SourceArgs},
     table::{Table, terminal_width},
     text::visible,
 };
@@ -54,7 +54,7 @@ pub(super) struct ExplainArgs {
     #[arg(short, long, value_name = "FORMAT", default_value = "text")]
     output: TextFormat,
     #[command(flatten)]
-    limits: LimitArgs,
+    sources: SourceArgs,
 }
 
 /// Runs the command.
@@ -62,7 +62,10 @@ pub(super) struct ExplainArgs {
 /// # Errors
 /// When nothing can be chosen, or no way leads to what is asked for; the explanation is printed before.
 pub(super) fn run(args: &ExplainArgs) -> Result<(), Failure> {
-    let catalogs = args.choice.catalogs.open_required(&args.limits.limits())?;
+    let catalogs = args
+        .choice
+        .catalogs
+        .open_required(&args.sources.open(CommonCa::OfRegistries)?)?;
     let request = args.choice.request(&args.package, &catalogs)?;
     if let Some(to) = &args.to {
         let package = catalog::preferred(&catalogs, &args.package)?;

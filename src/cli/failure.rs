@@ -6,7 +6,11 @@ use super::{
     folder::FolderError,
     text::{printable, problem_lines},
 };
-use crate::{problem::Problem, resolve::Refusal, source::SourceError};
+use crate::{
+    problem::Problem,
+    resolve::Refusal,
+    source::{SourceError, registry::ErrorClass},
+};
 
 /// Why a command did not do what it was asked for. The number of each is its exit code.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -15,6 +19,8 @@ pub(super) enum Class {
     Usage = 2,
     /// The input was refused; nothing was changed.
     Refused = 3,
+    /// A registry or the network failed; nothing was changed.
+    Network = 4,
     /// The output could not be written; what was there before is whole.
     Output = 8,
     /// The program has a bug.
@@ -169,7 +175,12 @@ impl From<Refusal> for Failure {
 
 impl From<SourceError> for Failure {
     fn from(error: SourceError) -> Self {
-        let failure = Self::of(Class::Refused, &error);
+        let class = match error.class() {
+            ErrorClass::Usage => Class::Usage,
+            ErrorClass::Refused => Class::Refused,
+            ErrorClass::Network => Class::Network,
+        };
+        let failure = Self::of(class, &error);
         match error.hint() {
             Some(hint) => failure.with_hint(hint),
             None => failure,

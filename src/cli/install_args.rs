@@ -6,7 +6,10 @@ use clap::{Args, builder::NonEmptyStringValueParser};
 use clap_complete::{ArgValueCandidates, CompletionCandidate};
 use semver::Version;
 
-use super::failure::{Class, Failure};
+use super::{
+    failure::{Class, Failure},
+    source_args::{CommonCa, SourceArgs, unread},
+};
 use crate::{
     bundle::{self, Bundle, check::Facts},
     files::FileTree,
@@ -19,7 +22,7 @@ use crate::{
         certificates::{CertManager, CertificateProvider, NoCertificates, ServiceCa, Supplied},
         overrides::Overrides,
     },
-    source,
+    source::{self, Sources},
 };
 
 /// How strictly content is read.
@@ -32,27 +35,7 @@ pub(super) struct ReadArgs {
     #[arg(long)]
     pub strict: bool,
     #[command(flatten)]
-    pub limits: LimitArgs,
-}
-
-/// How much content may cost.
-#[derive(Debug, Args)]
-pub(super) struct LimitArgs {
-    /// Lift the limits on sizes and counts, for content you trust
-    #[arg(long)]
-    no_limits: bool,
-}
-
-impl LimitArgs {
-    /// The limits that content is read with.
-    #[must_use]
-    pub(super) fn limits(&self) -> Limits {
-        if self.no_limits {
-            Limits::NONE
-        } else {
-            Limits::DEFAULT
-        }
-    }
+    pub sources: SourceArgs,
 }
 
 /// How to install.
@@ -75,9 +58,6 @@ pub(super) struct InstallArgs {
     /// Where webhooks get certificates from: cert-manager, service-ca, secret:NAME or none
     #[arg(long, value_name = "PROVIDER", default_value = "cert-manager", value_parser = parse_certificates, add = words(&["cert-manager", "service-ca", "secret:", "none"]))]
     pub certs: Certificates,
-    /// CA to trust with `--certs secret:NAME`, as PEM
-    #[arg(long, value_name = "FILE")]
-    pub ca_file: Option<PathBuf>,
     /// Overrides for every deployment: the fields of a Subscription's `spec.config` or of a ClusterExtension's
     /// inline configuration
     #[arg(long, value_name = "FILE")]
@@ -123,7 +103,7 @@ impl ReadArgs {
     /// The limits that content is read with.
     #[must_use]
     pub(super) fn limits(&self) -> Limits {
-        self.limits.limits()
+        self.sources.limits()
     }
 
     /// Reads a bundle and checks it, adding what is wrong with it to `problems`.
@@ -133,14 +113,16 @@ impl ReadArgs {
     pub(super) fn bundle(
         &self,
         source: &Path,
+        sources: &Sources,
         problems: &mut Vec<Problem>,
     ) -> Result<Option<Bundle>, Failure> {
-        let files = source::read(source, &bundle::FOLDERS, &self.limits())?;
+        let files = sources.files(source, &bundle::FOLDERS);
+        let files = files.map_err(|error| unread(error.into(), source))?;
         if bundle::FOLDERS
             .iter()
             .all(|folder| !files.has_folder(folder))
         {
-            return Err(self.no_bundle(source));
+            return Err(unread(no_bundle(source), source));
         }
         Ok(self.parsed(files, problems))
     }
@@ -153,27 +135,6 @@ impl ReadArgs {
         };
         problems.extend(bundle::check::check(&bundle, &facts));
         Some(bundle)
-    }
-
-    /// A folder that holds no bundle, with those below it that do.
-    fn no_bundle(&self, source: &Path) -> Failure {
-        let message = format!(
-            "{} is no bundle: it has no folders `manifests` and `metadata`",
-            source.display()
-        );
-        let failure = Failure::new(Class::Refused, message);
-        match source::folders_with(source, bundle::FOLDERS[0])
-            .unwrap_or_default()
-            .as_slice()
-        {
-            [] => failure
-                .with_hint("a catalog goes behind --catalog, and the name of a package before it"),
-            [one] => failure.with_hint(format!("there is one in {}", one.display())),
-            [one, ..] => failure.with_hint(format!(
-                "there are some below, such as {}; --each renders all",
-                one.display()
-            )),
-        }
     }
 
     /// The problems, when they do not keep the content from being rendered.
@@ -208,7 +169,35 @@ impl ReadArgs {
     }
 }
 
+/// A folder that holds no bundle, with those below it that do.
+fn no_bundle(source: &Path) -> Failure {
+    let shown = source.display();
+    let message = format!("{shown} is no bundle: it has no folders `manifests` and `metadata`");
+    let below = source::folders_with(source, bundle::FOLDERS[0]).unwrap_or_default();
+    let hint = match below.as_slice() {
+        [] => "a catalog goes behind --catalog, and the name of a package before it".to_owned(),
+        [one] => format!("there is one in {}", one.display()),
+        [one, ..] => {
+            let one = one.display();
+            format!("there are some below, such as {one}; --each renders all")
+        }
+    };
+    Failure::new(Class::Refused, message).with_hint(hint)
+}
+
 impl InstallArgs {
+    /// What content is read with.
+    ///
+    /// # Errors
+    /// As [`SourceArgs::open`].
+    pub(super) fn open_sources(&self) -> Result<Sources, Failure> {
+        let common_ca = match self.certs {
+            Certificates::Secret(_) => CommonCa::OfWebhooks,
+            _ => CommonCa::OfRegistries,
+        };
+        self.read.sources.open(common_ca)
+    }
+
     /// The overrides, and the namespace to watch that may stand with them.
     fn overrides(
         &self,
@@ -292,7 +281,7 @@ impl InstallArgs {
     }
 
     fn certificates(&self) -> Result<Box<dyn CertificateProvider>, Failure> {
-        Ok(match (&self.certs, &self.ca_file) {
+        Ok(match (&self.certs, self.read.sources.common_ca_file()) {
             (Certificates::Secret(name), Some(path)) => {
                 let ca = source::read_file(path, &self.read.limits())?;
                 let ca = certificates_of(&ca).map_err(|reason| {
@@ -305,15 +294,9 @@ impl InstallArgs {
                 let message = "--certs secret:NAME needs --ca-file, the CA that clients of the webhooks trust";
                 return Err(Failure::new(Class::Usage, message));
             }
-            (_, Some(_)) => {
-                return Err(Failure::new(
-                    Class::Usage,
-                    "--ca-file goes with --certs secret:NAME only",
-                ));
-            }
-            (Certificates::CertManager, None) => Box::new(CertManager),
-            (Certificates::ServiceCa, None) => Box::new(ServiceCa),
-            (Certificates::None, None) => Box::new(NoCertificates),
+            (Certificates::CertManager, _) => Box::new(CertManager),
+            (Certificates::ServiceCa, _) => Box::new(ServiceCa),
+            (Certificates::None, _) => Box::new(NoCertificates),
         })
     }
 }

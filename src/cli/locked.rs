@@ -1,6 +1,7 @@
 //! Reading and writing the file of `--lock`.
 
 use std::{
+    collections::BTreeMap,
     fs,
     io::{self, Write},
     path::Path,
@@ -13,12 +14,13 @@ use super::{
 use crate::{
     catalog::Catalog,
     limits::Limits,
+    oci::digest::Digest,
     problem::Problem,
     resolve::lock::{Lock, LockedCatalog, LockedInstall},
     source,
 };
 
-/// Reads what is locked for a package. That a catalog is no longer what it was is added to `problems`.
+/// Reads what is locked for a package.
 ///
 /// # Errors
 /// When the file cannot be read, is no lock, or was made for something else.
@@ -26,9 +28,8 @@ pub(super) fn read(
     path: &Path,
     package: &str,
     choice: &ChoiceArgs,
-    (catalogs, limits): (&[Catalog], &Limits),
-    problems: &mut Vec<Problem>,
-) -> Result<Vec<LockedInstall>, Failure> {
+    limits: &Limits,
+) -> Result<Lock, Failure> {
     let refuse = |message: String| {
         let hint = "choose anew without --locked";
         Failure::new(Class::Refused, message).with_hint(hint)
@@ -36,6 +37,11 @@ pub(super) fn read(
     let text = source::read_file(path, limits)?;
     let lock = Lock::parse(&text, limits);
     let lock = lock.map_err(|reason| refuse(format!("{} is no lock: {reason}", path.display())))?;
+    let images = lock.catalogs.iter().map(|catalog| &catalog.image);
+    let images = images.chain(lock.installs.iter().map(|install| &install.image_digest));
+    if let Some(bad) = images.flatten().find_map(|text| Digest::parse(text).err()) {
+        return Err(refuse(format!("{} is no lock: {bad}", path.display())));
+    }
     let Some(install) = lock.asked_for(package) else {
         let message = format!("{} was not made for {package}", path.display());
         return Err(refuse(message));
@@ -47,16 +53,41 @@ pub(super) fn read(
         );
         return Err(refuse(message));
     }
+    Ok(lock)
+}
+
+/// What the tags of catalogs stood for when a lock was made, by the catalog's name.
+pub(super) fn pins(lock: &Lock) -> BTreeMap<String, Digest> {
+    let catalogs = lock.catalogs.iter();
+    let pins = catalogs.filter_map(|catalog| Some((catalog.name.clone(), pin(&catalog.image)?)));
+    pins.collect()
+}
+
+/// What a tag stood for when a lock was made.
+pub(super) fn pin(image: &Option<String>) -> Option<Digest> {
+    Digest::parse(image.as_deref()?).ok()
+}
+
+/// The catalogs that are no longer what they were.
+///
+/// # Errors
+/// When one cannot be read again.
+pub(super) fn changed(
+    path: &Path,
+    lock: &Lock,
+    catalogs: &[Catalog],
+) -> Result<Vec<Problem>, Failure> {
+    let mut problems = vec![];
     for locked in &lock.catalogs {
         let catalog = catalogs.iter().find(|catalog| catalog.name == locked.name);
-        if let Some(catalog) = catalog
-            && digest(catalog)? != locked.digest
-        {
+        let Some(catalog) = catalog else { continue };
+        let is_same_image = locked.image.is_some() && locked.image == catalog.image;
+        if !is_same_image && digest(catalog)? != locked.digest {
             let message = format!("catalog {} has changed since", locked.name);
             problems.push(Problem::note("locked", message).at(&*path.to_string_lossy()));
         }
     }
-    Ok(lock.installs)
+    Ok(problems)
 }
 
 /// The text of a lock of what was chosen.
@@ -65,8 +96,11 @@ pub(super) fn read(
 /// When a catalog cannot be read again.
 pub(super) fn text(catalogs: &[Catalog], installs: Vec<LockedInstall>) -> Result<String, Failure> {
     let locked = catalogs.iter().map(|catalog| {
-        let (name, digest) = (catalog.name.clone(), digest(catalog)?);
-        Ok(LockedCatalog { name, digest })
+        Ok(LockedCatalog {
+            name: catalog.name.clone(),
+            image: catalog.image.clone(),
+            digest: digest(catalog)?,
+        })
     });
     let locked = locked.collect::<Result<_, Failure>>()?;
     Ok(Lock::new(locked, installs).to_text())

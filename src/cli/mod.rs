@@ -5,6 +5,7 @@
     reason = "I/O edge"
 )]
 
+mod cache;
 mod catalog;
 mod catalog_args;
 mod check;
@@ -17,8 +18,10 @@ mod install_args;
 mod locked;
 mod output;
 mod package;
+mod progress;
 mod render;
 mod run;
+mod source_args;
 mod table;
 mod text;
 mod threads;
@@ -42,6 +45,7 @@ enum Command {
     Catalog(catalog::CatalogCommand),
     Explain(Box<explain::ExplainArgs>),
     Check(check::CheckArgs),
+    Cache(cache::CacheCommand),
     Completion(completion::CompletionArgs),
     Version(version::VersionArgs),
 }
@@ -57,6 +61,7 @@ kubectl olm does on your machine what the Operator Lifecycle Manager does inside
   catalog     list, search, show, draw and check what catalogs have
   explain     tell why a version of a package is chosen
   check       show every problem of a bundle
+  cache       show or remove what is kept between runs
   completion  print a completion script
   version     print the version
 

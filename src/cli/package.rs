@@ -13,25 +13,28 @@ use super::{
     install_args::{InstallArgs, ReadArgs},
     locked,
     output::Install,
+    source_args::tell_notices,
 };
 use crate::{
     bundle::{self, Bundle},
     catalog::{Catalog, CatalogBundle, embedded},
     files::FileTree,
-    limits::Limits,
     problem::Problem,
     render,
     resolve::{self, Chosen, Reason, lock::LockedInstall},
-    source::{self, ImageSource},
+    source::{self, ImageSource, Sources},
 };
+
+/// Bundle images that are waited for at the same time.
+const IMAGES_AT_ONCE: usize = 16;
 
 /// Which package is installed, in which version, and where its bundle comes from.
 #[derive(Debug, Args)]
 pub(super) struct PackageArgs {
     #[command(flatten)]
     pub choice: ChoiceArgs,
-    /// What stands for a bundle image: a folder or archive; with a PREFIX/, a folder with one for each image below it;
-    /// repeat for several
+    /// What stands for a bundle image: a folder, an archive or another image; with a PREFIX/, a folder with one for each
+    /// image below it; repeat for several
     #[arg(long, value_name = "IMAGE|PREFIX/=SOURCE", requires = "catalog")]
     pub image_source: Vec<ImageSource>,
     /// Write down in FILE what was chosen; with --locked, install what it says
@@ -63,20 +66,22 @@ impl PackageArgs {
     ///
     /// # Errors
     /// When nothing can be chosen, a bundle cannot be had, or one is refused.
-    pub(super) fn render(&self, package: &Path, install: &InstallArgs) -> Result<Package, Failure> {
-        let limits = install.read.limits();
+    pub(super) fn render(
+        &self,
+        package: &Path,
+        install: &InstallArgs,
+        sources: &Sources,
+    ) -> Result<Package, Failure> {
         let package = package.to_str().unwrap_or_default();
-        let catalogs = self.choice.catalogs.open(&limits)?;
         let mut problems = vec![];
-        let installs = self.installs(package, &catalogs, &limits, &mut problems)?;
-        let mut parts = vec![];
-        for locked in installs {
-            match self.part(locked, &catalogs, &install.read, &mut problems) {
-                Ok(part) => parts.extend(part),
-                // What else is wrong may be why.
-                Err(failure) => return Err(failure.with_problems(problems)),
-            }
-        }
+        let (catalogs, installs) = self.installs(package, sources, &mut problems)?;
+        let parts = self.parts(installs, &catalogs, sources, &install.read, &mut problems);
+        tell_notices(sources);
+        // What else is wrong may be why.
+        let parts = match parts {
+            Ok(parts) => parts,
+            Err(failure) => return Err(failure.with_problems(problems)),
+        };
         let lock: Vec<_> = parts.iter().map(|part| part.install.clone()).collect();
         let installs = rendered(parts, install, &mut problems)?;
         let problems = install.read.accept(problems, package)?;
@@ -92,54 +97,81 @@ impl PackageArgs {
         })
     }
 
-    /// Reads a bundle, which must be the one that is meant; nothing when it cannot be parsed. What is wrong with it is
-    /// added to `problems`.
-    fn part(
+    /// Reads the bundles; those that cannot be parsed are left out. What is wrong with them is added to `problems`.
+    fn parts(
         &self,
-        mut install: LockedInstall,
+        installs: Vec<LockedInstall>,
         catalogs: &[Catalog],
+        sources: &Sources,
         read: &ReadArgs,
         problems: &mut Vec<Problem>,
-    ) -> Result<Option<Part>, Failure> {
-        let name = &install.bundle;
-        let refuse = |message: String, hint: &str| {
-            Err(Failure::new(Class::Refused, message).with_hint(hint))
-        };
-        let files = self.files(&install, catalogs, &read.limits())?;
-        let digest = files.digest();
-        if !install.digest.is_empty() && install.digest != digest {
-            return refuse(
-                format!("the files of {name} are not those that the lock was made of"),
-                "see what changed, then choose anew without --locked",
-            );
+    ) -> Result<Vec<Part>, Failure> {
+        let contents = installs.iter().map(|install| content(install, catalogs));
+        let contents: Vec<_> = contents.collect::<Result<_, _>>()?;
+        let to_fetch = contents.iter().zip(&installs);
+        let to_fetch = to_fetch.filter(|(content, _)| content.is_none());
+        let to_fetch: Vec<_> = to_fetch.map(|(_, install)| install).collect();
+        let fetched = source::concurrently(&to_fetch, IMAGES_AT_ONCE, |install| {
+            let pin = locked::pin(&install.image_digest);
+            sources.image(
+                &install.image,
+                &self.image_source,
+                pin.as_ref(),
+                &bundle::FOLDERS,
+            )
+        });
+        let mut fetched = fetched.into_iter();
+        let mut parts = vec![];
+        for (mut install, content) in installs.into_iter().zip(contents) {
+            let files = match content {
+                Some(files) => files,
+                None => match fetched.next() {
+                    Some(Ok(read)) => {
+                        install.image_digest = read.image.map(|digest| digest.to_string());
+                        read.content
+                    }
+                    Some(Err(error)) => {
+                        let mut failure = Failure::from(error);
+                        let bundle = &install.bundle;
+                        failure.prefix(format!("the content of the bundle {bundle} is missing"));
+                        return Err(failure);
+                    }
+                    None => continue,
+                },
+            };
+            parts.extend(part(install, files, read, problems)?);
         }
-        let mut found = vec![];
-        let bundle = read.parsed(files, &mut found);
-        problems.extend(found.into_iter().map(|problem| of_bundle(problem, name)));
-        let Some(bundle) = bundle else {
-            return Ok(None);
-        };
-        if bundle.csv.name != *name {
-            return refuse(
-                format!("what stands for the bundle {name} is {}", bundle.csv.name),
-                "see that --image-source names the bundle that the catalog means",
-            );
-        }
-        install.digest = digest;
-        Ok(Some(Part { install, bundle }))
+        Ok(parts)
     }
 
-    /// What is to be installed, chosen or as the lock has it.
+    /// The catalogs, and what is to be installed from them, chosen or as the lock has it.
     fn installs(
         &self,
         package: &str,
+        sources: &Sources,
+        problems: &mut Vec<Problem>,
+    ) -> Result<(Vec<Catalog>, Vec<LockedInstall>), Failure> {
+        if let Some(path) = self.lock.as_ref().filter(|_| self.locked) {
+            let lock = locked::read(path, package, &self.choice, sources.limits())?;
+            let catalogs = self
+                .choice
+                .catalogs
+                .open_at(&locked::pins(&lock), sources)?;
+            problems.extend(locked::changed(path, &lock, &catalogs)?);
+            return Ok((catalogs, lock.installs));
+        }
+        let catalogs = self.choice.catalogs.open(sources)?;
+        let installs = self.chosen(package, &catalogs, problems)?;
+        Ok((catalogs, installs))
+    }
+
+    /// What the catalogs offer for a package.
+    fn chosen(
+        &self,
+        package: &str,
         catalogs: &[Catalog],
-        limits: &Limits,
         problems: &mut Vec<Problem>,
     ) -> Result<Vec<LockedInstall>, Failure> {
-        if let Some(path) = self.lock.as_ref().filter(|_| self.locked) {
-            return locked::read(path, package, &self.choice, (catalogs, limits), problems);
-        }
         let request = self.choice.request(package, catalogs)?;
         let resolution = resolve::resolve(catalogs, &request)?;
         problems.extend(resolution.notes.iter().cloned());
@@ -160,63 +192,83 @@ impl PackageArgs {
         installs.retain(|install| install.asked.is_some() || !is_there(&install.bundle));
         Ok(installs)
     }
+}
 
-    /// The files of a bundle: from the catalog itself, else from what stands for its image.
-    fn files(
-        &self,
-        install: &LockedInstall,
-        catalogs: &[Catalog],
-        limits: &Limits,
-    ) -> Result<FileTree, Failure> {
-        let LockedInstall {
-            package,
-            bundle: name,
-            ..
-        } = install;
-        let unreadable = |problems| {
-            Failure::refused(problems, format!("{name} cannot be read from the catalog"))
+/// The files of a bundle that its catalog holds; nothing when it is an image.
+fn content(install: &LockedInstall, catalogs: &[Catalog]) -> Result<Option<FileTree>, Failure> {
+    let LockedInstall {
+        package,
+        bundle: name,
+        ..
+    } = install;
+    let unreadable =
+        |problems| Failure::refused(problems, format!("{name} cannot be read from the catalog"));
+    let catalog = catalogs
+        .iter()
+        .find(|catalog| catalog.name == install.catalog);
+    let bundle = match catalog.map(|catalog| catalog.bundle(package, name)) {
+        Some(bundle) => bundle.map_err(unreadable)?,
+        None => None,
+    };
+    let is_meant = |bundle: &CatalogBundle| {
+        bundle.image == install.image && bundle.version().unwrap_or_default() == install.version
+    };
+    let Some(bundle) = bundle.filter(is_meant) else {
+        let image = match install.image.as_str() {
+            "" => String::new(),
+            image => format!(", with the image {image}"),
         };
-        let catalog = catalogs
-            .iter()
-            .find(|catalog| catalog.name == install.catalog);
-        let bundle = match catalog.map(|catalog| catalog.bundle(package, name)) {
-            Some(bundle) => bundle.map_err(unreadable)?,
-            None => None,
-        };
-        let is_meant = |bundle: &CatalogBundle| {
-            bundle.image == install.image && bundle.version().unwrap_or_default() == install.version
-        };
-        let Some(bundle) = bundle.filter(is_meant) else {
-            let image = match install.image.as_str() {
-                "" => String::new(),
-                image => format!(", with the image {image}"),
-            };
-            let message = format!(
-                "catalog {} has no bundle {name} in version {}{image}",
-                install.catalog, install.version
-            );
-            let hint =
-                "give the catalogs that the lock was made of, or choose anew without --locked";
-            return Err(Failure::new(Class::Refused, message).with_hint(hint));
-        };
-        if let Some(files) = embedded::files(package, &bundle).map_err(unreadable)? {
-            return Ok(files);
-        }
-        if bundle.image.is_empty() {
-            let message = format!(
-                "catalog {} has neither an image nor objects of the bundle {name}",
-                install.catalog
-            );
-            let hint = "`kubectl olm catalog check` shows all that is wrong with a catalog";
-            return Err(Failure::new(Class::Refused, message).with_hint(hint));
-        }
-        let files = source::read_image(&bundle.image, &self.image_source, &bundle::FOLDERS, limits);
-        files.map_err(|error| {
-            let mut failure = Failure::from(error);
-            failure.prefix(format!("the content of the bundle {name} is missing"));
-            failure
-        })
+        let message = format!(
+            "catalog {} has no bundle {name} in version {}{image}",
+            install.catalog, install.version
+        );
+        let hint = "give the catalogs that the lock was made of, or choose anew without --locked";
+        return Err(Failure::new(Class::Refused, message).with_hint(hint));
+    };
+    let files = embedded::files(package, &bundle).map_err(unreadable)?;
+    if files.is_none() && bundle.image.is_empty() {
+        let message = format!(
+            "catalog {} has neither an image nor objects of the bundle {name}",
+            install.catalog
+        );
+        let hint = "`kubectl olm catalog check` shows all that is wrong with a catalog";
+        return Err(Failure::new(Class::Refused, message).with_hint(hint));
     }
+    Ok(files)
+}
+
+/// The bundle that files make, which must be the one that is meant; nothing when it cannot be parsed. What is wrong with
+/// it is added to `problems`.
+fn part(
+    mut install: LockedInstall,
+    files: FileTree,
+    read: &ReadArgs,
+    problems: &mut Vec<Problem>,
+) -> Result<Option<Part>, Failure> {
+    let name = &install.bundle;
+    let refuse =
+        |message: String, hint: &str| Err(Failure::new(Class::Refused, message).with_hint(hint));
+    let digest = files.digest();
+    if !install.digest.is_empty() && install.digest != digest {
+        return refuse(
+            format!("the files of {name} are not those that the lock was made of"),
+            "see what changed, then choose anew without --locked",
+        );
+    }
+    let mut found = vec![];
+    let bundle = read.parsed(files, &mut found);
+    problems.extend(found.into_iter().map(|problem| of_bundle(problem, name)));
+    let Some(bundle) = bundle else {
+        return Ok(None);
+    };
+    if bundle.csv.name != *name {
+        return refuse(
+            format!("what stands for the bundle {name} is {}", bundle.csv.name),
+            "see that --image-source names the bundle that the catalog means",
+        );
+    }
+    install.digest = digest;
+    Ok(Some(Part { install, bundle }))
 }
 
 fn install_of(chosen: &Chosen, catalogs: &[Catalog]) -> LockedInstall {
@@ -236,6 +288,7 @@ fn install_of(chosen: &Chosen, catalogs: &[Catalog]) -> LockedInstall {
         catalog: catalog.map_or_else(String::new, |catalog| catalog.name.clone()),
         channel: candidate.channel.clone(),
         image: bundle.image.clone(),
+        image_digest: None,
         digest: String::new(),
         asked: None,
         required_by: required_by.into_iter().collect(),

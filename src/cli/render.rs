@@ -15,13 +15,15 @@ use super::{
     locked,
     output::{self, Format, Install},
     package::PackageArgs,
+    source_args::tell_notices,
     threads,
 };
 use crate::{
     bundle,
     manifest::{Manifest, names},
     problem::Problem,
-    render, source,
+    render,
+    source::{self, Sources},
 };
 
 /// Print or write every object that installing an operator results in
@@ -34,6 +36,10 @@ use crate::{
 Examples:
   # Print the objects of a bundle, installed into namespace ops
   kubectl olm render ./bundle -n ops
+
+  # The same from a registry, or from an archive that `podman save --format oci-archive` wrote
+  kubectl olm render docker://quay.io/example/bundle:v1.2.3 -n ops
+  kubectl olm render oci-archive:bundle.tar -n ops
 
   # Watch one namespace, and write one file for each object
   kubectl olm render ./bundle -n ops --watch-namespace team-a -o dir:out
@@ -51,7 +57,8 @@ Examples:
   # Render every bundle below a folder, each into a folder of its own
   kubectl olm render --each ./operators -n ops -o dir:out")]
 pub(super) struct RenderArgs {
-    /// Bundle: a folder or tar archive with `manifests` and `metadata` in it, or `-`; with --catalog, name of a package
+    /// Bundle: a folder or tar archive with `manifests` and `metadata` in it, an image (docker://IMAGE, oci:DIR,
+    /// oci-archive:FILE or docker-archive:FILE), or `-`; with --catalog, name of a package
     #[arg(value_name = "SOURCE|PACKAGE", required_unless_present = "each")]
     source: Option<PathBuf>,
     /// Render every bundle below a folder, on all cores; needs `-o dir:DIR` or `-o kustomize:DIR`
@@ -72,11 +79,12 @@ pub(super) struct RenderArgs {
 /// When the bundle is refused or the output cannot be written.
 pub(super) fn run(args: &RenderArgs) -> Result<(), Failure> {
     if let Some(each) = &args.each {
-        return render_each(each, args);
+        return render_each(each, args, &args.install.open_sources()?);
     }
+    let sources = args.install.open_sources()?;
     let source = args.source.as_deref().unwrap_or(Path::new("."));
     if args.package.choice.catalogs.is_given() {
-        let package = args.package.render(source, &args.install)?;
+        let package = args.package.render(source, &args.install, &sources)?;
         output::tell_problems(&package.problems, "");
         write(package.installs, &args.output)?;
         // Only now does it say what is there.
@@ -88,7 +96,8 @@ pub(super) fn run(args: &RenderArgs) -> Result<(), Failure> {
     if let Format::Folder(folder) | Format::Kustomize(folder) = &args.output {
         stay_outside(folder, source)?;
     }
-    let (manifests, problems) = render_one(source, args)?;
+    let (manifests, problems) = render_one(source, args, &sources)?;
+    tell_notices(&sources);
     output::tell_problems(&problems, "");
     write(vec![manifests.into()], &args.output)
 }
@@ -106,11 +115,15 @@ fn write(installs: Vec<Install>, format: &Format) -> Result<(), Failure> {
     }
 }
 
-fn render_one(source: &Path, args: &RenderArgs) -> Result<(Vec<Manifest>, Vec<Problem>), Failure> {
+fn render_one(
+    source: &Path,
+    args: &RenderArgs,
+    sources: &Sources,
+) -> Result<(Vec<Manifest>, Vec<Problem>), Failure> {
     let mut problems = vec![];
     let mut manifests = vec![];
     let read = &args.install.read;
-    let bundle = read.bundle(source, &mut problems);
+    let bundle = read.bundle(source, sources, &mut problems);
     let bundle = bundle.map_err(|failure| {
         // What is not there may be meant as the name of a package.
         let is_name = |text: &str| names::label_error(text).is_none();
@@ -171,7 +184,7 @@ fn write_folder(
     ))
 }
 
-fn render_each(root: &Path, args: &RenderArgs) -> Result<(), Failure> {
+fn render_each(root: &Path, args: &RenderArgs, sources: &Sources) -> Result<(), Failure> {
     let (target, with_kustomization) = match &args.output {
         Format::Folder(folder) => (folder, false),
         Format::Kustomize(folder) => (folder, true),
@@ -192,19 +205,17 @@ fn render_each(root: &Path, args: &RenderArgs) -> Result<(), Failure> {
     let render = |source: &PathBuf| {
         let folder = target.join(source.strip_prefix(root).unwrap_or(source));
         let outside = stay_outside(&folder, source);
-        let rendered =
-            outside
-                .and_then(|()| render_one(source, args))
-                .and_then(|(manifests, problems)| {
-                    write_folder(&folder, vec![manifests.into()], with_kustomization)
-                        .map(|_| problems)
-                });
+        let rendered = outside
+            .and_then(|()| render_one(source, args, sources))
+            .and_then(|(manifests, problems)| {
+                write_folder(&folder, vec![manifests.into()], with_kustomization).map(|_| problems)
+            });
         if shows_progress {
             output::show_progress(done.fetch_add(1, Ordering::Relaxed) + 1, all);
         }
         rendered
     };
-    threads::prepare();
+    threads::prepare(sources.limits());
     let rendered: Vec<_> = bundles.par_iter().map(render).collect();
     let (mut written, mut worst) = (0, None);
     for (source, rendered) in bundles.iter().zip(rendered) {

@@ -4,7 +4,7 @@ use std::{
     ffi::OsString,
     panic,
     path::Path,
-    process::ExitCode,
+    process::{self, ExitCode},
     sync::{Mutex, PoisonError},
     thread,
 };
@@ -12,10 +12,11 @@ use std::{
 use clap::Parser;
 
 use super::{
-    Cli, Command, OVERVIEW, STACK_BYTES, catalog, check, completion, explain,
+    Cli, Command, OVERVIEW, STACK_BYTES, cache, catalog, check, completion, explain,
     failure::{Class, Failure},
     output, render, version,
 };
+use crate::source::cache::found_damage;
 
 /// The last panic's message. It is told when the panic ends the program, and not where one was caught on purpose.
 static PANIC: Mutex<Option<String>> = Mutex::new(None);
@@ -26,6 +27,7 @@ pub fn run() -> ExitCode {
     panic::set_hook(Box::new(|panic| {
         *PANIC.lock().unwrap_or_else(PoisonError::into_inner) = Some(panic.to_string());
     }));
+    end_when_interrupted();
     let worker = thread::Builder::new().stack_size(STACK_BYTES).spawn(work);
     let failure = match worker.map(thread::JoinHandle::join) {
         Ok(Ok(Ok(()))) => return ExitCode::SUCCESS,
@@ -35,6 +37,20 @@ pub fn run() -> ExitCode {
     };
     output::tell(&failure.text(""));
     failure.exit_code()
+}
+
+/// The exit code of what was interrupted.
+const INTERRUPTED: i32 = 130;
+
+/// Has SIGINT, SIGTERM and SIGHUP end the program at once. What is written is either there or not, as it takes its name
+/// only when it is whole; what is left of it, the next run removes.
+fn end_when_interrupted() {
+    let ended = ctrlc::set_handler(|| {
+        output::tell("interrupted");
+        process::exit(INTERRUPTED);
+    });
+    // Without a handler they end it all the same, and only the exit code is another one.
+    drop(ended);
 }
 
 fn bug() -> Failure {
@@ -57,13 +73,24 @@ fn work() -> Result<(), Failure> {
         Ok(cli) => cli,
         Err(error) => error.exit(),
     };
-    match cli.command {
-        None => output::print_text(OVERVIEW),
-        Some(Command::Render(args)) => render::run(&args),
-        Some(Command::Catalog(command)) => catalog::run(&command),
-        Some(Command::Explain(args)) => explain::run(&args),
-        Some(Command::Check(args)) => check::run(&args),
-        Some(Command::Completion(args)) => completion::run(&args),
-        Some(Command::Version(args)) => version::run(&args),
+    let Some(command) = cli.command else {
+        return output::print_text(OVERVIEW);
+    };
+    // Nothing was printed for what could not be read, and this time it is fetched anew.
+    match run_command(&command) {
+        Err(_) if found_damage() => run_command(&command),
+        ended => ended,
+    }
+}
+
+fn run_command(command: &Command) -> Result<(), Failure> {
+    match command {
+        Command::Render(args) => render::run(args),
+        Command::Catalog(command) => catalog::run(command),
+        Command::Explain(args) => explain::run(args),
+        Command::Check(args) => check::run(args),
+        Command::Cache(args) => cache::run(args),
+        Command::Completion(args) => completion::run(args),
+        Command::Version(args) => version::run(args),
     }
 }

@@ -31,6 +31,9 @@ pub struct Lock {
 pub struct LockedCatalog {
     /// What it is called.
     pub name: String,
+    /// The digest of the image that it is from; none when it is from disk.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub image: Option<String>,
     /// The digest of its files.
     pub digest: String,
 }
@@ -53,6 +56,9 @@ pub struct LockedInstall {
     /// Its image; none when the catalog holds it.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub image: String,
+    /// The digest of that image; none when something else stood for it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub image_digest: Option<String>,
     /// The digest of its files.
     pub digest: String,
     /// How it was asked for; nothing when something else needs it.

@@ -12,7 +12,10 @@ use super::{
     SourceError,
     catalog_files::{CatalogFiles, CatalogSource, Part},
 };
-use crate::{files::FileTree, limits::Limits};
+use crate::{
+    files::FileTree,
+    limits::{BundleSize, Limits, Over},
+};
 
 /// How deep folders are searched for others.
 const SEARCH_DEPTH: usize = 8;
@@ -35,8 +38,7 @@ pub(super) fn read(
         root,
         real_root,
         limits,
-        files: 0,
-        bytes: 0,
+        sum: BundleSize::default(),
         tree: FileTree::default(),
     };
     for folder in folders {
@@ -152,8 +154,7 @@ struct Reader<'a> {
     root: &'a Path,
     real_root: PathBuf,
     limits: &'a Limits,
-    files: usize,
-    bytes: u64,
+    sum: BundleSize,
     tree: FileTree,
 }
 
@@ -193,19 +194,12 @@ impl Reader<'_> {
 
     fn content(&mut self, path: &Path) -> Result<Vec<u8>, SourceError> {
         let content = read_file(path, self.limits)?;
-        self.files += 1;
-        self.bytes += content.len() as u64;
-        let over = |limit, what| SourceError::Limit {
+        let added = self.sum.add(content.len() as u64, self.limits);
+        added.map_err(|Over { limit, what }| SourceError::Limit {
             path: self.root.to_owned(),
             limit,
             what,
-        };
-        if self.files > self.limits.bundle_files {
-            return Err(over(self.limits.bundle_files as u64, "files a bundle"));
-        }
-        if self.bytes > self.limits.bundle_bytes {
-            return Err(over(self.limits.bundle_bytes, "bytes a bundle"));
-        }
+        })?;
         Ok(content)
     }
 }

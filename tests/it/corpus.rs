@@ -69,22 +69,18 @@ fn object_name(line: &str) -> &str {
     name.trim_end_matches('\'')
 }
 
-struct Case {
-    operator: String,
-    version: String,
-    watched: Option<String>,
+/// A bundle of the corpus, and how it is installed.
+pub(crate) struct Case {
+    pub(crate) operator: String,
+    pub(crate) version: String,
+    /// The namespace it watches, where it cannot watch all.
+    pub(crate) watched: Option<String>,
 }
 
 #[test]
 fn real_bundles_render_as_olm_renders_them() {
     let Some(corpus) = corpus() else { return };
-    let table = fs::read_to_string(corpus.join("cases.tsv")).expect("the corpus has cases.tsv");
-    let cases: Vec<_> = table.lines().skip(1).map(case).collect();
-    assert!(
-        cases.len() > 200,
-        "the corpus is not whole: {} cases",
-        cases.len()
-    );
+    let cases = cases(&corpus);
     let results: Vec<_> = cases
         .par_iter()
         .map(|case| compare(&corpus, case))
@@ -134,6 +130,18 @@ impl Comparison {
     fn is_ok_and_equal(&self) -> bool {
         self.rules.is_empty() && self.unexplained.is_empty()
     }
+}
+
+/// Every bundle of the corpus.
+pub(crate) fn cases(corpus: &Path) -> Vec<Case> {
+    let table = fs::read_to_string(corpus.join("cases.tsv")).expect("the corpus has cases.tsv");
+    let cases: Vec<_> = table.lines().skip(1).map(case).collect();
+    assert!(
+        cases.len() > 200,
+        "the corpus is not whole: {} cases",
+        cases.len()
+    );
+    cases
 }
 
 fn case(line: &str) -> Case {

@@ -13,6 +13,7 @@ use tempfile::TempDir;
 
 use super::{
     cases,
+    image_builder::files_below,
     program::{Run, program, root},
 };
 
@@ -51,6 +52,14 @@ fn refused(source: &Path, expected: &[&str]) -> Run {
 
 /// Runs the program with time and memory bounded; whatever it tells, it does not steer the terminal.
 pub(crate) fn bounded<'a>(arguments: impl IntoIterator<Item = &'a OsStr>) -> Run {
+    bounded_with(Path::new(env!("CARGO_TARGET_TMPDIR")), arguments)
+}
+
+/// The same with a cache of its own.
+pub(crate) fn bounded_with<'a>(
+    cache: &Path,
+    arguments: impl IntoIterator<Item = &'a OsStr>,
+) -> Run {
     let begun = Instant::now();
     let output = Command::new("sh")
         .arg("-c")
@@ -60,7 +69,7 @@ pub(crate) fn bounded<'a>(arguments: impl IntoIterator<Item = &'a OsStr>) -> Run
         ))
         .arg(program().get_program())
         .args(arguments)
-        .env("XDG_CACHE_HOME", env!("CARGO_TARGET_TMPDIR"))
+        .env("XDG_CACHE_HOME", cache)
         .current_dir(root())
         .output()
         .expect("the program starts");
@@ -97,14 +106,6 @@ fn a_folder_without_a_bundle_says_where_one_is() {
     refused(
         Path::new("testdata/bundles"),
         &["is no bundle", "testdata/bundles/minimal"],
-    );
-}
-
-#[test]
-fn an_image_is_not_mistaken_for_a_folder() {
-    refused(
-        Path::new("docker://registry.example.com/bundle:v1"),
-        &["docker://registry.example.com/bundle:v1"],
     );
 }
 
@@ -387,4 +388,31 @@ fn limits_can_be_lifted_for_content_one_trusts() {
         "{}",
         String::from_utf8_lossy(&output.stderr)
     );
+}
+
+#[test]
+fn objects_are_never_written_into_their_bundle() {
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    for part in ["manifests", "metadata"] {
+        fs::create_dir(folder.path().join(part)).expect("a folder");
+        let bundle = root().join("testdata/bundles/minimal").join(part);
+        for (path, content) in files_below(&bundle, part) {
+            fs::write(folder.path().join(path), content).expect("a file");
+        }
+    }
+    for (from, source, target) in [
+        ("", ".", "dir:manifests/out"),
+        ("manifests", "..", "dir:out"),
+    ] {
+        let mut command = program();
+        command.current_dir(folder.path().join(from));
+        command.args(["render", source, "-n", "ops", "-o", target]);
+        let run = Run::from(command.output().expect("the program starts"));
+        assert_eq!(run.code, 2, "{}", run.stderr);
+        assert!(
+            run.stderr.contains("is part of the bundle"),
+            "{}",
+            run.stderr
+        );
+    }
 }

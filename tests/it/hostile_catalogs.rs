@@ -174,7 +174,7 @@ fn packages_that_are_there_twice() {
     );
     refused(
         &on(
-            "render a -n ops --image-source example.com/=testdata/bundles",
+            "render a -n ops --offline --image-source example.com/=testdata/bundles",
             &catalog,
         ),
         &[],
@@ -204,7 +204,7 @@ fn versions_that_are_none() {
         &on("render a -n ops --version >=1", &catalog),
         &["no bundles found for package \"a\" matching version \">=1\""],
     );
-    refused(&on("render a -n ops", &catalog), &[]);
+    refused(&on("render a -n ops --offline", &catalog), &["--offline"]);
     let run = on("explain a --version >=1", &catalog);
     assert_eq!(
         run.stdout.matches("has no semantic version").count(),

@@ -11,6 +11,7 @@
 )]
 
 mod architecture;
+mod cache;
 mod cases;
 mod catalog;
 mod catalog_check;
@@ -26,7 +27,11 @@ mod hostile_catalogs;
 mod hostile_layers;
 mod hostile_registry;
 mod image;
+mod image_access;
+mod image_archives;
 mod image_builder;
+mod image_faults;
+mod images;
 mod layers;
 mod live;
 mod lying;
@@ -38,7 +43,10 @@ mod package;
 mod packages;
 mod program;
 mod random;
+mod registry;
 mod resolve;
+mod tap;
+mod token_server;
 mod typed;
 mod upgrade_path;
 mod versions;

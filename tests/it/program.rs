@@ -52,6 +52,12 @@ pub(crate) fn root() -> &'static Path {
     Path::new(env!("CARGO_MANIFEST_DIR"))
 }
 
+/// Makes a pipe, which whoever opens it to read waits for.
+pub(crate) fn make_pipe(path: &Path) {
+    let made = Command::new("mkfifo").arg(path).status();
+    assert!(made.expect("mkfifo").success());
+}
+
 /// What `tests/run` has built for the tests.
 pub(crate) fn tool(name: &str) -> PathBuf {
     let path = root().join("target/tools").join(name);

@@ -6,7 +6,7 @@ use super::super::{
     catalog_args::CatalogSource,
     check::{self, Format},
     failure::Failure,
-    install_args::LimitArgs,
+    source_args::{CommonCa, SourceArgs},
 };
 use crate::catalog;
 
@@ -23,7 +23,8 @@ Examples:
   # For a pipeline
   kubectl olm catalog check ./catalog --strict -o json")]
 pub(super) struct CheckArgs {
-    /// Catalog to check: a folder of YAML and JSON files, a file, a tar archive or `-`
+    /// Catalog to check: a folder of YAML and JSON files, a file, a tar archive, an image (docker://IMAGE, oci:DIR,
+    /// oci-archive:FILE or docker-archive:FILE) or `-`
     #[arg(value_name = "SOURCE")]
     source: CatalogSource,
     /// Output
@@ -33,7 +34,7 @@ pub(super) struct CheckArgs {
     #[arg(long)]
     strict: bool,
     #[command(flatten)]
-    limits: LimitArgs,
+    sources: SourceArgs,
 }
 
 /// Runs the command.
@@ -41,7 +42,8 @@ pub(super) struct CheckArgs {
 /// # Errors
 /// When there is no catalog to read, or it has problems that refuse it.
 pub(super) fn run(args: &CheckArgs) -> Result<(), Failure> {
-    let problems = match args.source.open(&args.limits.limits()) {
+    let sources = args.sources.open(CommonCa::OfRegistries)?;
+    let problems = match args.source.open(&sources) {
         Ok(catalog) => catalog::check::check_all(&catalog),
         // What cannot be read is a problem like others.
         Err(failure) => failure.into_problems()?,

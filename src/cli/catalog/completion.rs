@@ -9,7 +9,10 @@ use std::{
 use clap_complete::{ArgValueCompleter, CompletionCandidate};
 
 use super::super::catalog_args::CatalogSource;
-use crate::{catalog::Catalog, limits::Limits};
+use crate::{
+    catalog::Catalog,
+    source::{Settings, Sources},
+};
 
 /// The names of packages that start as the word does. Where a catalog cannot be read, it has none to offer.
 pub(in crate::cli) fn packages() -> ArgValueCompleter {
@@ -17,8 +20,10 @@ pub(in crate::cli) fn packages() -> ArgValueCompleter {
         let Some(word) = word.to_str() else {
             return vec![];
         };
+        // Nobody waits for a registry while typing.
+        let offline = Sources::new(Settings::offline());
         let opened = sources(std::env::args_os());
-        let opened = opened.filter_map(|source| source.open(&Limits::DEFAULT).ok());
+        let opened = opened.filter_map(|source| source.open(&offline).ok());
         let catalogs: Vec<Catalog> = opened.collect();
         let names = catalogs.iter().flat_map(Catalog::packages);
         let names: BTreeSet<_> = names.filter(|name| name.starts_with(word)).collect();

@@ -23,6 +23,9 @@ Examples:
   # Packages of a catalog
   kubectl olm catalog list --catalog ./catalog
 
+  # Packages of a catalog in a registry
+  kubectl olm catalog list --catalog docker://quay.io/operatorhubio/catalog:latest
+
   # Channels of one package, with their heads
   kubectl olm catalog list queue-operator --channels --catalog ./catalog
 

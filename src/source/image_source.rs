@@ -1,11 +1,9 @@
-//! The one way from an image reference to its files.
-//!
-//! What the user says an image stands for comes first; nothing else is asked yet.
+//! What the user says that images stand for, which comes before any registry.
 
 use std::{path::PathBuf, str::FromStr};
 
-use super::SourceError;
-use crate::{files::FileTree, image::ImageReference, limits::Limits};
+use super::place;
+use crate::image::ImageReference;
 
 /// The endings of an archive that may stand for an image.
 const ENDINGS: [&str; 5] = ["", ".tar", ".tar.gz", ".tgz", ".tar.zst"];
@@ -21,13 +19,21 @@ impl FromStr for ImageSource {
     type Err = String;
 
     fn from_str(text: &str) -> Result<Self, String> {
-        match text.split_once('=') {
-            Some((image, source)) if !image.is_empty() && !source.is_empty() => Ok(Self {
-                image: image.to_owned(),
-                source: PathBuf::from(source),
-            }),
-            _ => Err("use IMAGE=SOURCE, or PREFIX/=FOLDER for all images below a path".to_owned()),
+        let usage = "use IMAGE=SOURCE, or PREFIX/=FOLDER for all images below a path";
+        let (image, source) = text.split_once('=').ok_or(usage)?;
+        let image = image.strip_prefix("docker://").unwrap_or(image);
+        if image.is_empty() || source.is_empty() {
+            return Err(usage.to_owned());
         }
+        if image.ends_with('/') && place::has_scheme(source) {
+            return Err(format!(
+                "{image} takes a folder; what stands for a registry is configured in registries.conf"
+            ));
+        }
+        Ok(Self {
+            image: image.to_owned(),
+            source: PathBuf::from(source),
+        })
     }
 }
 
@@ -58,57 +64,50 @@ impl ImageSource {
     }
 }
 
-/// Reads the files below some folders of an image.
+/// The source that stands for an image.
 ///
 /// # Errors
-/// When nothing stands for the image, or what does cannot be read.
-pub fn read_image(
+/// Where one could have been, when none is there.
+pub(super) fn find(
     image: &str,
     given: &[ImageSource],
     folders: &[&str],
-    limits: &Limits,
-) -> Result<FileTree, SourceError> {
+) -> Result<PathBuf, Vec<PathBuf>> {
     // The longest is the one that means this image most.
     let mut given: Vec<_> = given.iter().collect();
     given.sort_by_key(|source| std::cmp::Reverse(source.image.len()));
     let mut tried = vec![];
     for source in given {
-        let Some(places) = source.places(image) else {
+        let Some(mut places) = source.places(image) else {
             continue;
         };
-        let is_bundle = |place: &&PathBuf| {
+        let is_bundle = |place: &PathBuf| {
             place.is_file() || folders.iter().any(|folder| place.join(folder).is_dir())
         };
-        match places.as_slice() {
-            [only] => return super::read(only, folders, limits),
-            _ => match places.iter().find(is_bundle) {
-                Some(place) => return super::read(place, folders, limits),
-                None => tried.extend(places),
-            },
+        // What stands for this image alone was named by the user, and is told to be missing when it is.
+        let position = match places.len() {
+            1 => Some(0),
+            _ => places.iter().position(is_bundle),
+        };
+        match position {
+            Some(position) => return Ok(places.swap_remove(position)),
+            None => tried.extend(places),
         }
     }
-    let image = image.to_owned();
     // The endings say nothing that the places do not.
-    tried.retain(|place| {
-        place.extension().is_none_or(|ending| {
-            !["tar", "gz", "tgz", "zst"]
-                .iter()
-                .any(|known| ending == *known)
-        })
-    });
-    Err(SourceError::NoImage { image, tried })
+    let [_, endings @ ..] = ENDINGS;
+    let has_ending = |place: &PathBuf| {
+        let place = place.to_string_lossy();
+        endings.iter().any(|ending| place.ends_with(ending))
+    };
+    tried.retain(|place| !has_ending(place));
+    Err(tried)
 }
 
-/// Where an image that is not at hand could be put, for the hint.
-pub(super) fn ways(image: &str) -> String {
-    let name = ImageReference::parse(image)
-        .map_or_else(|_| image.to_owned(), |reference| reference.name());
-    let one =
-        format!("give its content, a folder or tar archive, with --image-source {name}=SOURCE");
-    match name.rsplit_once('/') {
-        Some((folder, _)) => format!(
-            "{one}, or that of all images below {folder} with --image-source {folder}/=FOLDER"
-        ),
-        None => one,
-    }
+/// How to say what stands for an image; nothing when it was named as a source itself.
+pub(super) fn hint(image: &str) -> Option<String> {
+    let name = ImageReference::parse(image).ok()?.name();
+    Some(format!(
+        "give its content, a folder or an archive, with --image-source {name}=SOURCE"
+    ))
 }
