@@ -2,6 +2,7 @@
 //! here knows where an image is.
 
 mod checked_json;
+pub mod choice;
 pub mod config;
 pub mod digest;
 pub mod layer;

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use super::{
     Place,
-    tree::{Beyond, End, Kind, Node, Tree, shown},
+    tree::{Beyond, End, Hidden, Kind, Node, Tree, shown},
 };
 use crate::oci::{
     layer::{EntryKind, LayerEntry},
@@ -89,15 +89,6 @@ fn make_folders(tree: &mut Tree, layer: usize, folder: &str, entry: &str) -> Res
         }
     }
     Ok(())
-}
-
-/// What a whiteout hides.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) enum Hidden {
-    /// A path and all below it.
-    Whole,
-    /// All below a path.
-    Content,
 }
 
 /// Takes away what lower layers have at a path or below it; what this layer has stays, with the folders it is in.

@@ -5,8 +5,17 @@ use std::{
     collections::{BTreeMap, BTreeSet},
 };
 
-use super::{Place, apply::Hidden};
+use super::Place;
 use crate::oci::paths::{Standing, join, standing};
+
+/// What a whiteout hides.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) enum Hidden {
+    /// A path and all below it.
+    Whole,
+    /// All below a path.
+    Content,
+}
 
 /// As many links may be on the way to a path, as on Linux.
 const LINKS: usize = 40;

@@ -24,13 +24,14 @@ use crate::{
     files::FileTree,
     limits::{Limits, Over},
     oci::{
+        choice,
         config::{Config, Kind},
         digest::Digest,
         layer::{self, LayerEntry},
         manifest::{self, Descriptor, Document, ImageManifest, ManifestError},
         needed,
         overlay::{self, Overlay},
-        platform::{self, Platform},
+        platform::Platform,
     },
 };
 
@@ -84,7 +85,7 @@ impl<'s> Image<'s> {
             Document::Image(manifest) => (top.digest.clone(), manifest),
             Document::Index(index) => {
                 let here = std::env::consts::ARCH;
-                let chosen = platform::choose(&index, reading.platform, here);
+                let chosen = choice::choose(&index, reading.platform, here);
                 let chosen = chosen.map_err(ImageError::Platform)?;
                 let body = origin.manifest(chosen, reading.cache)?;
                 match manifest::parse(&body, Some(&chosen.media_type))? {

@@ -13,10 +13,10 @@ use reqwest::{StatusCode, Url, header::HeaderValue};
 use tokio::{sync::Mutex as AsyncMutex, time::Instant};
 
 use super::{
-    answer,
+    answer::{self, Answer},
     challenge::{self, Challenge},
     error::RegistryError,
-    request::{self, Answer, Ask, Target},
+    request::{self, Ask, Target},
     token,
     wanted::{Repository, Wanted},
     world::World,

@@ -3,17 +3,32 @@
 use std::time::Duration;
 
 use oci_client::errors::{OciEnvelope, OciErrorCode};
-use reqwest::StatusCode;
+use reqwest::{Response, StatusCode, Url, header::HeaderMap};
 
 use super::{
     address::{cut, host_port, shown},
     error::RegistryError,
-    request::Answer,
     wanted::{Repository, Wanted},
 };
 
 /// The most that a message shows of what a server said, in bytes.
 const LONGEST_SAID: usize = 200;
+
+/// An answer.
+#[derive(Debug)]
+pub(super) struct Answer {
+    /// Where it was asked first, before any redirect.
+    pub(super) asked: Url,
+    /// Who gave it.
+    pub(super) url: Url,
+    pub(super) status: StatusCode,
+    pub(super) headers: HeaderMap,
+    /// The body, if it was taken whole or is about an error.
+    pub(super) body: Vec<u8>,
+    /// Where the body comes from, otherwise.
+    pub(super) stream: Option<Response>,
+    pub(super) tries: u32,
+}
 
 /// Who gave an answer: a registry, or the server that it sent to.
 pub(super) fn giver(answer: &Answer) -> String {

@@ -16,19 +16,15 @@ use rustls::{
     pki_types::{CertificateDer, pem::PemObject},
 };
 
-use super::{CaFile, address::HostPort, error::RegistryError, wanted::Repository};
+use super::{
+    CaFile,
+    address::HostPort,
+    error::RegistryError,
+    wanted::{Checked, Repository},
+};
 
 /// What tells the clients apart: the files of certificates, by position, and whether certificates are checked.
 type Kind = (Vec<usize>, Checked);
-
-/// Whether the certificate of a host is checked.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) enum Checked {
-    /// As it should be.
-    Yes,
-    /// The user wants it not to be.
-    No,
-}
 
 /// The clients, each made when it is first needed: reading the system's certificates takes time.
 #[derive(Debug)]

@@ -17,11 +17,11 @@ use tokio::{sync::mpsc::Sender, time::sleep};
 
 use super::{
     Progress, access,
+    answer::Answer,
     answer::{answered, giver},
     broken::Broken,
     error::{ErrorClass, RegistryError},
     pace::Pace,
-    request::Answer,
     retry::{self, Trouble},
     wanted::{Repository, Wanted},
     world::World,

@@ -11,19 +11,19 @@ use base64::{Engine, engine::general_purpose::STANDARD};
 use jiff::Timestamp;
 use memchr::memmem;
 use reqwest::{
-    Method, Request, Response, StatusCode, Url,
+    Method, Request, Response, Url,
     header::{self, HeaderMap, HeaderValue},
 };
 use tokio::time::{sleep, timeout};
 
 use super::{
     address::{self, Reach},
-    answer,
+    answer::{self, Answer},
     broken::Broken,
-    client::{Checked, Clients},
+    client::Clients,
     error::RegistryError,
     retry::{self, Next, Patience, Trouble},
-    wanted::Repository,
+    wanted::{Checked, Repository},
 };
 
 /// How many redirects a request follows.
@@ -51,22 +51,6 @@ pub(super) enum Target<'a> {
     Registry(&'a Repository, String),
     /// The address of a token server, which is never left, and a form to send there, if any.
     TokenServer(Url, Checked, Option<String>),
-}
-
-/// An answer.
-#[derive(Debug)]
-pub(super) struct Answer {
-    /// Where it was asked first, before any redirect.
-    pub(super) asked: Url,
-    /// Who gave it.
-    pub(super) url: Url,
-    pub(super) status: StatusCode,
-    pub(super) headers: HeaderMap,
-    /// The body, if it was taken whole or is about an error.
-    pub(super) body: Vec<u8>,
-    /// Where the body comes from, otherwise.
-    pub(super) stream: Option<Response>,
-    pub(super) tries: u32,
 }
 
 /// Why one try came to nothing, and whether another could help.

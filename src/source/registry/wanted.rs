@@ -1,10 +1,6 @@
 //! What is asked of a registry: something in a repository. Pure.
 
-use crate::{
-    image::ImageReference,
-    oci::digest::Digest,
-    source::registry::{client::Checked, error::RegistryError},
-};
+use crate::{image::ImageReference, oci::digest::Digest, source::registry::error::RegistryError};
 
 /// The tag that is meant where there is neither a tag nor a digest.
 const DEFAULT_TAG: &str = "latest";
@@ -30,6 +26,15 @@ impl Repository {
     pub(super) fn full_name(&self) -> String {
         format!("{}/{}", self.registry, self.name)
     }
+}
+
+/// Whether the certificate of a host is checked.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) enum Checked {
+    /// As it should be.
+    Yes,
+    /// The user wants it not to be.
+    No,
 }
 
 /// What is wanted of a repository.

@@ -9,9 +9,9 @@ use super::{
     Progress,
     access::Access,
     address::{self, HostPort},
-    client::{Checked, Clients},
+    client::Clients,
     error::RegistryError,
-    wanted::Repository,
+    wanted::{Checked, Repository},
 };
 use crate::{
     image::ImageReference,
