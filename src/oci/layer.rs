@@ -7,13 +7,15 @@
 use std::io::{self, BufRead, Read, Write};
 
 use super::paths::{Standing, standing, target, tidy};
+use serde::{Deserialize, Serialize};
+
 use crate::{
     archive::{self, Bound, Found, Kind, Members},
     limits::{Limits, Over},
 };
 
 /// What a layer says of a path.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct LayerEntry {
     /// The path from the image's root, without a leading slash. Of a whiteout, the path that is hidden.
     pub path: String,
@@ -34,7 +36,7 @@ impl LayerEntry {
 }
 
 /// What is at a path.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub enum EntryKind {
     /// A file, whose content was written to the sink when the path is a wanted one or below one.
     File {

@@ -10,7 +10,7 @@ use std::io;
 use serde::{Deserialize, Serialize};
 use sha2::{Digest as _, Sha256};
 
-use crate::oci::layer::{EntryKind, LayerEntry};
+use crate::oci::layer::LayerEntry;
 
 /// Bytes of content that are verified together: little enough for one small file, and enough to be read quickly.
 pub(super) const PIECE: usize = 256 << 10;
@@ -34,30 +34,8 @@ pub(super) struct Table {
     pub(super) layer: String,
     /// The paths that were wanted of it, sorted.
     pub(super) wanted: Vec<String>,
-    entries: Vec<Entry>,
-}
-
-#[derive(Debug, PartialEq, Eq, Serialize, Deserialize)]
-struct Entry(#[serde(with = "LayerEntryForm")] LayerEntry);
-
-#[derive(Serialize, Deserialize)]
-#[serde(remote = "LayerEntry")]
-struct LayerEntryForm {
-    path: String,
-    #[serde(with = "EntryKindForm")]
-    kind: EntryKind,
-}
-
-#[derive(Serialize, Deserialize)]
-#[serde(remote = "EntryKind")]
-enum EntryKindForm {
-    File { position: u64, size: u64 },
-    Folder,
-    HardLink(String),
-    SymbolicLink(String),
-    Special,
-    Whiteout,
-    OpaqueWhiteout,
+    /// What the layer says of them.
+    pub(super) entries: Vec<LayerEntry>,
 }
 
 impl Table {
@@ -66,13 +44,8 @@ impl Table {
         Self {
             layer: layer.to_owned(),
             wanted: sorted(wanted),
-            entries: entries.iter().cloned().map(Entry).collect(),
+            entries: entries.to_vec(),
         }
-    }
-
-    /// The layer's entries.
-    pub(super) fn into_entries(self) -> Vec<LayerEntry> {
-        self.entries.into_iter().map(|entry| entry.0).collect()
     }
 }
 
@@ -165,6 +138,7 @@ pub(super) fn checksum(piece: &[u8]) -> Checksum {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::oci::layer::EntryKind;
 
     fn entries() -> Vec<LayerEntry> {
         let kinds = [
@@ -207,7 +181,6 @@ mod tests {
             assert_eq!(read(length, &tail), Some((table(), checksums)));
         }
         assert_eq!(table().wanted, ["a", "b"]);
-        assert_eq!(table().into_entries(), entries());
     }
 
     #[test]

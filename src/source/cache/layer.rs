@@ -282,7 +282,7 @@ impl KeptLayer {
             content: Content::File(KeptFile { file, path }),
             checksums,
             length,
-            entries: table.into_entries(),
+            entries: table.entries,
             last: Mutex::default(),
         }));
         (length > VERIFIED_AT_ONCE || kept.verify().is_ok()).then_some(kept)
