@@ -170,14 +170,14 @@ impl<R: Read> Members<R> {
             );
             return Err(io::Error::other(message));
         }
-        self.expect(size);
+        self.content_follows(size);
         let mut content = Vec::with_capacity(usize::try_from(size).unwrap_or_default());
         self.read_to_end(&mut content)?;
         Ok(content)
     }
 
     /// From here on, content of a size follows.
-    fn expect(&mut self, size: u64) {
+    fn content_follows(&mut self, size: u64) {
         self.left = size;
         self.padding = size.next_multiple_of(BLOCK as u64) - size;
     }
@@ -244,7 +244,7 @@ impl<R: Read> Members<R> {
         if kind != Kind::File && size > 0 {
             return Err(bad(&path, "it has a size and is not a file"));
         }
-        self.expect(size);
+        self.content_follows(size);
         let position = self.position;
         Ok(Found {
             path,

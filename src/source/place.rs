@@ -13,6 +13,8 @@ use crate::{image::ImageReference, oci::digest::Digest};
 
 /// What stands for standard input on the command line.
 pub const STDIN: &str = "-";
+/// What messages call it.
+pub(super) const STDIN_NAME: &str = "standard input";
 
 /// Where a source is.
 #[derive(Debug, PartialEq, Eq)]

@@ -18,7 +18,7 @@ use super::{
     images::{Found, Image, ImageError, Origin, Reading},
     layout,
     mirrors::Mirrors,
-    place::{ImagePlace, Place},
+    place::{ImagePlace, Place, STDIN_NAME},
     registry::{Progress, Registries, RegistrySettings},
     tar_files,
 };
@@ -124,7 +124,8 @@ impl Sources {
             Place::Folder => dir::read(source, folders, limits),
             Place::File => tar_files::folders(source, open(source)?, folders, limits),
             Place::Stdin => {
-                tar_files::folders(source, Box::new(io::stdin().lock()), folders, limits)
+                let stdin = Box::new(io::stdin().lock());
+                tar_files::folders(Path::new(STDIN_NAME), stdin, folders, limits)
             }
             Place::Image(place) => {
                 let name = source.to_string_lossy();
@@ -148,7 +149,10 @@ impl Sources {
         let content = match Place::of(source)? {
             Place::Folder => dir::catalog(source, limits)?,
             Place::File => catalog_files::of_file(source, open(source)?, limits)?,
-            Place::Stdin => catalog_files::of_stream(source, Box::new(io::stdin().lock()), limits)?,
+            Place::Stdin => {
+                let stdin = Box::new(io::stdin().lock());
+                catalog_files::of_stream(Path::new(STDIN_NAME), stdin, limits)?
+            }
             Place::Image(place) => {
                 let name = source.to_string_lossy();
                 let place = place.at(pinned);

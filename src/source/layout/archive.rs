@@ -14,6 +14,7 @@ use crate::{
     limits::Limits,
     source::{
         STDIN,
+        place::STDIN_NAME,
         plain_file::{self, Links},
     },
 };
@@ -57,14 +58,19 @@ pub(super) struct Span {
 impl ImageArchive {
     /// Opens an archive, or takes it from standard input, and lists its files.
     pub(super) fn open(path: &Path, limits: &Limits) -> Result<Self, StoreError> {
-        let failed = |error: io::Error| StoreError::reading(path, error);
+        let shown = if path == Path::new(STDIN) {
+            Path::new(STDIN_NAME)
+        } else {
+            path
+        };
+        let failed = |error: io::Error| StoreError::reading(shown, error);
         let bytes = bytes_of(path, limits).map_err(failed)?;
         let files = list(&bytes, limits.layer_entries).map_err(failed)?;
-        let path = path.to_owned();
+        let path = shown.to_owned();
         Ok(Self { path, bytes, files })
     }
 
-    /// Where it is.
+    /// Where it is, for messages.
     pub(super) fn path(&self) -> &Path {
         &self.path
     }
