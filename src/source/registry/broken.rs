@@ -30,6 +30,7 @@ pub(super) struct Broken {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Cause {
     Other,
+    Network,
     Authority,
     Dates,
     NoTls,
@@ -84,7 +85,7 @@ impl Broken {
         Self {
             trouble,
             reason: reason.into(),
-            cause: Cause::Other,
+            cause: Cause::Network,
         }
     }
 
@@ -112,6 +113,9 @@ impl Cause {
     fn hint(self, host: &str) -> Option<String> {
         let hint = match self {
             Self::Other => return None,
+            Self::Network => {
+                "see that its name is right, and whether a proxy is needed (HTTPS_PROXY); --offline takes what an earlier run kept"
+            }
             Self::Authority => {
                 return Some(format!(
                     "give the certificate of its authority with --ca-file, or skip the check with --insecure-registry {host}"
