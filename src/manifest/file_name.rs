@@ -57,7 +57,31 @@ pub fn file_names(objects: &[ObjectKey]) -> Vec<String> {
 /// Whether a file with this name, given by [`file_names`], holds a core `Secret`, which only its owner should read.
 #[must_use]
 pub fn is_secret(file_name: &str) -> bool {
-    file_name.starts_with("secret-")
+    holds(file_name, "", "Secret")
+}
+
+/// Whether a file with this name, given by [`file_names`], holds an object of this group and kind, whose letters say
+/// what they mean. Case is not told apart, and a group that goes on after a `-` may be taken for a shorter one.
+#[must_use]
+pub(super) fn holds(file_name: &str, group: &str, kind: &str) -> bool {
+    let kind = kind.to_ascii_lowercase();
+    let rest = file_name.strip_prefix(&kind);
+    let rest = rest.and_then(|rest| match group {
+        "" => Some(rest),
+        group => rest.strip_prefix('.')?.strip_prefix(group),
+    });
+    rest.is_some_and(|rest| rest.starts_with('-'))
+}
+
+/// Whether [`file_names`] could have given this name.
+#[must_use]
+pub fn is_file_name(name: &str) -> bool {
+    let is_safe = |byte: u8| matches!(byte, b'a'..=b'z' | b'0'..=b'9' | b'.' | b'_' | b'-');
+    let stem = name.strip_suffix(ENDING).unwrap_or_default();
+    stem.contains('-')
+        && !needs_guard(stem)
+        && name.len() <= LONGEST_NAME
+        && name.bytes().all(is_safe)
 }
 
 /// The file name without its ending, of any length.
@@ -119,11 +143,21 @@ fn escape(text: &str) -> String {
     escaped
 }
 
-/// Escapes the first byte where the name would be hidden, look like a flag, or open a device on Windows.
+/// Escapes the first byte where the name needs it.
+fn guard_start(stem: String) -> String {
+    if !needs_guard(&stem) {
+        return stem;
+    }
+    let (first, rest) = stem.split_at(1);
+    let first: String = first.bytes().map(|byte| format!("__{byte:02x}")).collect();
+    first + rest
+}
+
+/// Whether a name would be hidden, look like a flag, or open a device on Windows.
 ///
 /// Windows looks at the part before the first dot only, which is the kind of an object with a group. The other device
 /// names (`CONIN$`, `COM¹`) hold characters that are escaped anyway.
-fn guard_start(stem: String) -> String {
+fn needs_guard(stem: &str) -> bool {
     let before_dot = stem.split('.').next().unwrap_or_default();
     let is_device = match before_dot {
         "con" | "prn" | "aux" | "nul" => true,
@@ -132,15 +166,7 @@ fn guard_start(stem: String) -> String {
             [b'c', b'o', b'm', b'0'..=b'9'] | [b'l', b'p', b't', b'0'..=b'9']
         ),
     };
-    if is_device || stem.starts_with(['.', '-']) {
-        let (first, rest) = stem.split_at(1);
-        return first
-            .bytes()
-            .map(|byte| format!("__{byte:02x}"))
-            .collect::<String>()
-            + rest;
-    }
-    stem
+    is_device || stem.starts_with(['.', '-'])
 }
 
 #[cfg(test)]
@@ -345,5 +371,25 @@ mod tests {
         assert!(is_secret(&one("", "Secret", "op", "a")));
         assert!(!is_secret(&one("g.io", "Secret", "op", "a")));
         assert!(!is_secret(&one("", "ConfigMap", "op", "secret-a")));
+    }
+
+    #[test]
+    fn names_that_no_object_gets_are_told() {
+        assert!(is_file_name(&one("apps", "Deployment", "op", "A:b")));
+        assert!(is_file_name(&one("", "Pod", "", &"n".repeat(300))));
+        let long = format!("pod-{}.yaml", "n".repeat(180));
+        for name in [
+            "null",
+            "1e5.yaml",
+            "kustomization.yaml",
+            "a-b",
+            "a-B.yaml",
+            "-a.yaml",
+            ".a-b.yaml",
+            "con.x-a.yaml",
+            &long,
+        ] {
+            assert!(!is_file_name(name), "{name}");
+        }
     }
 }

@@ -8,6 +8,7 @@ mod go_scalars;
 pub mod go_types;
 mod key;
 pub mod kustomization;
+pub mod label_selector;
 pub mod names;
 pub mod order;
 mod quantity;
@@ -21,8 +22,9 @@ use serde_json::{Map, Value};
 
 use crate::problem::Place;
 
-/// A Kubernetes object as JSON, and where it came from.
-#[derive(Debug, Clone)]
+/// A Kubernetes object as JSON, and where it came from. It may be a Secret, so `Debug` shows none of its fields but those
+/// that name it.
+#[derive(Clone)]
 pub struct Manifest {
     /// The object; always a JSON map.
     object: Map<String, Value>,
@@ -63,6 +65,15 @@ impl From<&Origin> for Place {
 impl fmt::Display for Origin {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         Place::from(self).fmt(f)
+    }
+}
+
+impl fmt::Debug for Manifest {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Manifest")
+            .field("key", &self.key())
+            .field("origin", &self.origin)
+            .finish_non_exhaustive()
     }
 }
 

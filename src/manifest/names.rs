@@ -50,6 +50,39 @@ pub fn service_error(name: &str) -> Option<String> {
     label_error(name).or_else(|| (!begins).then(|| reason.to_owned()))
 }
 
+/// Why `key` cannot be the key of a label (`IsQualifiedName`); `None` when it can.
+#[must_use]
+pub fn label_key_error(key: &str) -> Option<String> {
+    let (prefix, name) = match key.split_once('/') {
+        Some((prefix, name)) => (Some(prefix), name),
+        None => (None, key),
+    };
+    if let Some(reason) = prefix.and_then(subdomain_error) {
+        return Some(format!("what stands before the `/` is no domain: {reason}"));
+    }
+    if name.is_empty() {
+        return Some("it has no name".to_owned());
+    }
+    label_value_error(name)
+}
+
+/// Why `value` cannot be the value of a label (`IsValidLabelValue`); `None` when it can.
+#[must_use]
+pub fn label_value_error(value: &str) -> Option<String> {
+    let inner = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'_' | b'.');
+    let outer = |character: char| character.is_ascii_alphanumeric();
+    let mut reasons = vec![];
+    let is_framed = value.starts_with(outer) && value.ends_with(outer);
+    let is_good = value.is_empty() || (is_framed && value.bytes().all(inner));
+    if !is_good {
+        reasons.push("it must consist of letters, digits, `-`, `_` and `.`, starting and ending with a letter or digit");
+    }
+    if value.len() > 63 {
+        reasons.push("it must be no more than 63 characters");
+    }
+    joined(&reasons)
+}
+
 fn is_label(text: &str) -> bool {
     let alphanumeric = |byte: &u8| byte.is_ascii_lowercase() || byte.is_ascii_digit();
     let bytes = text.as_bytes();

@@ -1,15 +1,17 @@
 //! The order in which objects can be created one after the other, as a table of kinds.
 //!
 //! It is that of OLM v1's phases (operator-controller `applier/phase.go`, `defaultPhaseOrder` and `phaseGKMap`) with
-//! one change: custom resource definitions come right after namespaces, so that `kubectl apply` of one stream
-//! has established them by the time their first object is sent.
+//! two changes: custom resource definitions come right after namespaces, so that `kubectl apply` of one stream
+//! has established them by the time their first object is sent; and ClusterServiceVersions, which OLM v1 does not
+//! store, come right after these, as with OLM v0.
 
-use super::{Manifest, key::ObjectKey};
+use super::{Manifest, file_name, key::ObjectKey};
 
 /// Groups and kinds, first to last. A kind that is not listed goes where [`UNLISTED`] says.
 const APPLY_ORDER: &[&[(&str, &str)]] = &[
     &[("", "Namespace")],
     &[("apiextensions.k8s.io", "CustomResourceDefinition")],
+    &[("operators.coreos.com", "ClusterServiceVersion")],
     &[
         ("networking.k8s.io", "NetworkPolicy"),
         ("policy", "PodDisruptionBudget"),
@@ -61,7 +63,7 @@ const APPLY_ORDER: &[&[(&str, &str)]] = &[
 ];
 
 /// The rank that kinds outside the table share: that of Deployments.
-const UNLISTED: usize = 9;
+const UNLISTED: usize = 10;
 
 /// Sorts by rank, then by key: the same set gives the same order, whatever order it came in.
 pub fn sort(manifests: &mut [Manifest]) {
@@ -71,9 +73,24 @@ pub fn sort(manifests: &mut [Manifest]) {
     });
 }
 
+/// Sorts names of files, as [`file_names`](file_name::file_names) gives them, by the rank of the objects in them, then by
+/// name. Only the names count, so the place of a file does not depend on whether its object is known to this run.
+pub fn sort_files(names: &mut [String]) {
+    names.sort_by_cached_key(|name| {
+        let rank = rank_where(|group, kind| file_name::holds(name, group, kind));
+        (rank, name.clone())
+    });
+}
+
 fn rank(key: &ObjectKey) -> usize {
-    let same = |(group, kind): &(&str, &str)| *group == key.group && *kind == key.kind;
-    let found = APPLY_ORDER.iter().position(|rank| rank.iter().any(same));
+    rank_where(|group, kind| group == key.group && kind == key.kind)
+}
+
+fn rank_where(is_meant: impl Fn(&str, &str) -> bool) -> usize {
+    let is_meant = |(group, kind): &(&str, &str)| is_meant(group, kind);
+    let found = APPLY_ORDER
+        .iter()
+        .position(|rank| rank.iter().any(is_meant));
     found.unwrap_or(UNLISTED)
 }
 
@@ -84,5 +101,51 @@ mod tests {
     #[test]
     fn unlisted_kinds_rank_with_deployments() {
         assert!(APPLY_ORDER[UNLISTED].contains(&("apps", "Deployment")));
+    }
+
+    #[test]
+    fn a_file_has_the_rank_of_its_object() {
+        for (group, kind) in APPLY_ORDER.iter().flat_map(|phase| phase.iter().copied()) {
+            for name in ["a", "con", "-", "system:a"] {
+                let key = |namespace: &str| ObjectKey {
+                    group: group.to_owned(),
+                    kind: kind.to_owned(),
+                    namespace: namespace.to_owned(),
+                    name: name.to_owned(),
+                };
+                let keys = [key(""), key("ops")];
+                for file in file_name::file_names(&keys) {
+                    let found = rank_where(|group, kind| file_name::holds(&file, group, kind));
+                    assert_eq!(found, rank(&keys[0]), "{file}");
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn files_sort_by_what_is_in_them() {
+        let mut names = [
+            "role.rbac.authorization.k8s.io-a_ops.yaml",
+            "role-a_ops.yaml",
+            "deployment.apps-a_ops.yaml",
+            "widget.example.com-a_ops.yaml",
+            "secret-b_ops.yaml",
+            "secret-a_ops.yaml",
+            "namespace-ops.yaml",
+        ]
+        .map(str::to_owned);
+        sort_files(&mut names);
+        assert_eq!(
+            names,
+            [
+                "namespace-ops.yaml",
+                "secret-a_ops.yaml",
+                "secret-b_ops.yaml",
+                "role.rbac.authorization.k8s.io-a_ops.yaml",
+                "deployment.apps-a_ops.yaml",
+                "role-a_ops.yaml",
+                "widget.example.com-a_ops.yaml",
+            ]
+        );
     }
 }

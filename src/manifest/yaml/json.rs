@@ -9,7 +9,7 @@ use memchr::memchr_iter;
 use serde::de::{DeserializeSeed, Deserializer, IgnoredAny, MapAccess, SeqAccess, Visitor};
 use serde_json::{Map, Value};
 
-use super::{DuplicateKey, KEY_CHARACTERS, REPORTED_DUPLICATES, ReadError, push_key, scalar};
+use super::{DuplicateKey, KEY_CHARACTERS, REPORTED_DUPLICATES, ReadError, Step, push_key, scalar};
 use crate::limits::Limits;
 
 /// One value of a stream.
@@ -90,11 +90,6 @@ struct Duplicate {
     at: Option<usize>,
 }
 
-enum Step {
-    Key(String),
-    Index(usize),
-}
-
 impl State<'_> {
     fn count_node<E: serde::de::Error>(&mut self) -> Result<(), E> {
         if self.nodes_left == 0 {
@@ -128,7 +123,7 @@ impl State<'_> {
             for step in duplicate.path.iter().rev() {
                 match step {
                     Step::Key(name) => push_key(&mut key, name),
-                    Step::Index(index) => key.push_str(&format!("[{index}]")),
+                    Step::Item(index) => key.push_str(&format!("[{index}]")),
                 }
             }
             let line = line(duplicate.at.unwrap_or_default());
@@ -191,7 +186,7 @@ impl<'de> Visitor<'de> for Seed<'_, 'de> {
             let Some(item) = list.next_element_seed(Seed(&mut *self.0))? else {
                 break;
             };
-            self.0.add_step(known, || Step::Index(items.len()));
+            self.0.add_step(known, || Step::Item(items.len()));
             items.push(item);
         }
         self.0.depth_left += 1;

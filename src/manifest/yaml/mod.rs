@@ -10,8 +10,9 @@
 //! | --- | --- |
 //! | `read.rs` | splits a stream into documents and picks their reader |
 //! | `fast.rs` | reads the everyday part of YAML quickly, and says so when it cannot |
-//! | `events.rs` | reads all of YAML on top of libyaml's parser; its word counts for errors |
+//! | `events/` | reads all of YAML on top of libyaml's parser; its word counts for errors |
 //! | `json.rs` | reads JSON |
+//! | `locate.rs` | on which line a field stands, asked only when something is wrong with it |
 //! | `scalar.rs` | what a plain scalar stands for |
 //! | `timestamp.rs` | which texts go-yaml takes for a point in time |
 //! | `write.rs`, `style.rs`, `order.rs` | the writer, its choice of quotes, its order of keys |
@@ -19,6 +20,7 @@
 mod events;
 mod fast;
 mod json;
+mod locate;
 mod order;
 mod read;
 mod scalar;
@@ -26,8 +28,11 @@ mod style;
 mod timestamp;
 mod write;
 
+pub use locate::{Lines, Step, way};
 pub use read::{Via, read, read_via};
 pub use write::write;
+
+use std::fmt;
 
 use serde_json::Value;
 
@@ -45,8 +50,8 @@ pub fn plain_text(scalar: &str) -> Option<&str> {
     (begins_plainly && is_text).then_some(scalar)
 }
 
-/// One document of a stream.
-#[derive(Debug, Clone, PartialEq)]
+/// One document of a stream. It may be a Secret, so that a debug print shows nothing of what it says.
+#[derive(Clone, PartialEq)]
 pub struct Document {
     /// What the document says. Integers are `i64` or `u64`, and so are floats without a fraction below 2^63.
     pub value: Value,
@@ -54,6 +59,13 @@ pub struct Document {
     pub line: usize,
     /// Keys that stand twice in one map, in the order in which they were found; the first hundred of them.
     pub duplicate_keys: Vec<DuplicateKey>,
+}
+
+impl fmt::Debug for Document {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let mut document = f.debug_struct("Document");
+        document.field("line", &self.line).finish_non_exhaustive()
+    }
 }
 
 /// A key that stands twice in one map; the last one counts.
@@ -66,7 +78,7 @@ pub struct DuplicateKey {
     pub line: usize,
 }
 
-/// Why a stream could not be read.
+/// Why a stream could not be read. Nothing of the text is in it, as that may be a Secret.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum ReadError {
     /// The text is not valid, or says something that an object cannot hold.
@@ -151,7 +163,7 @@ fn place(line: Option<usize>) -> String {
 }
 
 /// As many duplicate keys of a document are reported: their paths must not cost more than the document.
-const REPORTED_DUPLICATES: usize = 100;
+pub(crate) const REPORTED_DUPLICATES: usize = 100;
 
 /// As many characters of a key are written into a path.
 const KEY_CHARACTERS: usize = 80;

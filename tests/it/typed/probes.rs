@@ -18,6 +18,10 @@ fn only_go_takes(shape: &Shape, value: &Value) -> bool {
     match shape {
         Shape::Int32 | Shape::Int64 => value.as_f64().is_some_and(|number| number > 1e10),
         Shape::Bytes => value.is_array(),
+        // Go prints null for no bytes, which we leave out.
+        Shape::Map(Shape::Bytes) => {
+            matches!(value["a"], Value::Array(_) | Value::Null) && value.get("a").is_some()
+        }
         _ => false,
     }
 }

@@ -11,7 +11,9 @@ import (
 	"os"
 	"path/filepath"
 
+	operatorsv1 "github.com/operator-framework/api/pkg/operators/v1"
 	"github.com/operator-framework/api/pkg/operators/v1alpha1"
+	corev1 "k8s.io/api/core/v1"
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	kjson "k8s.io/apimachinery/pkg/util/json"
@@ -97,6 +99,14 @@ func convert(object []byte) result {
 		typed = &v1alpha1.ClusterServiceVersion{}
 	case "CustomResourceDefinition":
 		typed = &apiextensionsv1.CustomResourceDefinition{}
+	case "Namespace":
+		typed = &corev1.Namespace{}
+	case "OperatorGroup":
+		typed = &operatorsv1.OperatorGroup{}
+	case "Secret":
+		typed = &corev1.Secret{}
+	case "Subscription":
+		typed = &v1alpha1.Subscription{}
 	case "SubscriptionConfig":
 		typed = &v1alpha1.SubscriptionConfig{}
 	default:

@@ -1,4 +1,4 @@
-// Command go-types prints the Rust table of the Go types that OLM decodes bundles into, and shows what Go itself
+// Command go-types prints the Rust table of the Go types that OLM decodes objects into, and shows what Go itself
 // makes of an object, so that the Rust side can be compared with it.
 //
 //	go-types table            the table, as Rust source, on standard output

@@ -329,11 +329,8 @@ fn resolve(scalar: &Scalar) -> Result<Resolved, String> {
         _ => Some(Resolved::Text),
     };
     resolved.ok_or_else(|| {
-        format!(
-            "cannot decode {:?} as {}",
-            scalar.text,
-            tag.replace("tag:yaml.org,2002:", "!!")
-        )
+        let tag = tag.replace("tag:yaml.org,2002:", "!!");
+        format!("the text is not what its tag {tag} says")
     })
 }
 
@@ -391,7 +388,7 @@ mod tests {
         );
         assert_eq!(
             read("!!int x\n"),
-            Err("line 1: cannot decode \"x\" as !!int".to_owned())
+            Err("line 1: the text is not what its tag !!int says".to_owned())
         );
     }
 

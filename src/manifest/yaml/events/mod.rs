@@ -19,6 +19,7 @@ use super::{DuplicateKey, ReadError};
 use crate::limits::Limits;
 
 mod decode;
+pub(super) mod places;
 
 /// One node; a collection is followed by its children.
 struct Node {
@@ -56,14 +57,7 @@ pub(super) struct Parsed {
 pub(super) fn parse(text: &str, first_line: usize, limits: &Limits) -> Result<Parsed, ReadError> {
     let text = text.strip_prefix('\u{feff}').unwrap_or(text);
     check_characters(text, first_line)?;
-    let parser_failed =
-        |_| ReadError::invalid(first_line, "the YAML parser failed on this document");
-    // The parser has known ways to panic. They are kept away from it, so this is only the last line of defence.
-    let nodes = catch_unwind(AssertUnwindSafe(|| {
-        refuse_tag_before_comma(text, first_line)?;
-        Nodes::of(text, first_line, limits)
-    }))
-    .unwrap_or_else(|panic| Err(parser_failed(panic)))?;
+    let nodes = nodes_of(text, first_line, limits)?;
     let line = nodes.first().map_or(first_line, |node| node.line);
     let (value, duplicate_keys) = decode::decode(&nodes, limits)?;
     Ok(Parsed {
@@ -71,6 +65,18 @@ pub(super) fn parse(text: &str, first_line: usize, limits: &Limits) -> Result<Pa
         line,
         duplicate_keys,
     })
+}
+
+/// The nodes of the first document of a text whose characters were checked.
+fn nodes_of(text: &str, first_line: usize, limits: &Limits) -> Result<Vec<Node>, ReadError> {
+    let parser_failed =
+        |_| ReadError::invalid(first_line, "the YAML parser failed on this document");
+    // The parser has known ways to panic. They are kept away from it, so this is only the last line of defence.
+    catch_unwind(AssertUnwindSafe(|| {
+        refuse_tag_before_comma(text, first_line)?;
+        Nodes::of(text, first_line, limits)
+    }))
+    .unwrap_or_else(|panic| Err(parser_failed(panic)))
 }
 
 /// The characters that go-yaml refuses (`yaml_parser_update_buffer` in `readerc.go`).
@@ -280,11 +286,11 @@ impl<'t> Nodes<'t> {
         match self.anchors.get(anchor) {
             None => Err(ReadError::invalid(
                 line,
-                format!("unknown anchor '{anchor}' referenced"),
+                "an alias names an anchor that does not stand before it",
             )),
             Some(&index) if self.nodes[index].end == 0 => Err(ReadError::invalid(
                 line,
-                format!("anchor '{anchor}' value contains itself"),
+                "an alias stands inside of what its own anchor names",
             )),
             Some(&index) => Ok(index),
         }
@@ -339,7 +345,7 @@ mod tests {
 
     #[test]
     fn an_anchor_inside_itself_is_refused() {
-        let error = "line 1: anchor 'a' value contains itself";
+        let error = "line 1: an alias stands inside of what its own anchor names";
         assert_eq!(read("&a [*a]\n"), Err(error.to_owned()));
     }
 
