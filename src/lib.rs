@@ -26,6 +26,8 @@
 //!   together;
 //! - [`versions`]: versions and both dialects of ranges, as OLM reads them;
 //! - [`manifest`]: one Kubernetes object, and YAML in and out, the same bytes every time;
+//! - [`logins`]: what auth files and pull Secrets say, and which images it is for; [`images`]: the one walk over the images
+//!   in objects; [`pull_secrets`]: copies of pull Secrets, and the accounts that use them;
 //! - [`bundle`]: files become a bundle, and what is wrong with it; [`render`]: a bundle becomes objects;
 //! - [`catalog`]: file-based catalogs: an index first, packages when they are asked for; lists, searches, graphs, checks;
 //! - [`resolve`]: which version is chosen and why, what it needs, the way of an upgrade, and [`resolve::lock`];
@@ -44,12 +46,15 @@ pub mod catalog;
 pub mod cli;
 pub mod files;
 pub mod image;
+pub mod images;
 pub mod kube_version;
 pub mod limits;
+pub mod logins;
 pub mod manifest;
 pub mod near;
 pub mod oci;
 pub mod problem;
+pub mod pull_secrets;
 pub mod render;
 pub mod resolve;
 pub mod source;

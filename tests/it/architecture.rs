@@ -20,6 +20,12 @@ const MAY_USE: &[(&str, &[&str])] = &[
     ("oci", &["archive", "limits"]),
     ("versions", &[]),
     ("manifest", &["limits", "problem", "versions"]),
+    ("logins", &["image", "limits", "manifest"]),
+    ("images", &["image", "manifest"]),
+    (
+        "pull_secrets",
+        &["image", "images", "logins", "manifest", "problem"],
+    ),
     ("bundle", &["files", "limits", "manifest", "problem"]),
     ("render", &["bundle", "limits", "manifest", "problem"]),
     (
@@ -37,7 +43,7 @@ const MAY_USE: &[(&str, &[&str])] = &[
     (
         "source",
         &[
-            "archive", "catalog", "files", "image", "limits", "manifest", "oci",
+            "archive", "catalog", "files", "image", "limits", "logins", "manifest", "oci",
         ],
     ),
     (

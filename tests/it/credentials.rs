@@ -530,7 +530,7 @@ fn line(credential: &Credential) -> String {
 }
 
 /// Neither an error nor what is printed for debugging holds a secret, in whatever form.
-fn assert_silent(value: &impl Debug) {
+pub(crate) fn assert_silent(value: &impl Debug) {
     let text = format!("{value:?} {value:#?}");
     for canary in ["CANARY", "Q0FOQVJZ", "NBTkFSW", "DQU5BUl"] {
         assert!(!text.contains(canary), "a secret shows: {text}");
@@ -538,7 +538,7 @@ fn assert_silent(value: &impl Debug) {
 }
 
 /// Replaces `base64(…)`, the innermost first.
-fn encoded(text: &str) -> String {
+pub(crate) fn encoded(text: &str) -> String {
     let mut text = text.to_owned();
     while let Some(start) = text.rfind("base64(") {
         let inner = start + "base64(".len();

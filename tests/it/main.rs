@@ -42,6 +42,7 @@ mod oracle;
 mod package;
 mod packages;
 mod program;
+mod pull_secrets;
 mod random;
 mod registry;
 mod resolve;

@@ -2,10 +2,8 @@
 
 use std::{io, path::PathBuf, sync::Arc};
 
-use super::{
-    file::BadFile,
-    helper::{self, HelperError},
-};
+use super::helper::{self, HelperError};
+use crate::logins::{BadFile, SecretError};
 
 /// Why a login could not be looked up. The exit code is always that of wrong usage or configuration. No message holds
 /// anything of a file but its path, lines, and keys that look like registries.
@@ -30,22 +28,12 @@ pub enum CredentialError {
         /// Where and why.
         reason: BadFile,
     },
-    /// A Secret holds something else than logins.
-    #[error("the Secret {name:?} is of the type {}, and logins are in ones of kubernetes.io/dockerconfigjson or kubernetes.io/dockercfg", shown_type(.kind))]
-    SecretType {
-        /// Its name.
-        name: String,
-        /// Its type; may be empty.
-        kind: String,
-    },
-    /// The logins of a Secret cannot be read.
-    #[error("the Secret {name:?} holds no valid logins: {reason}")]
-    Secret {
-        /// Its name.
-        name: String,
-        /// Where and why.
-        reason: BadFile,
-    },
+    /// An auth file has nothing to put into a Secret.
+    #[error("there is no login in the auth file {}; what a credential helper keeps is not taken out of it", .0.display())]
+    NoLogins(PathBuf),
+    /// A Secret holds no logins that can be read.
+    #[error(transparent)]
+    Secret(#[from] SecretError),
     /// A credential helper gave no answer.
     #[error("the credential helper{} that {} names for {registry} gives no login", shown_helper(.name), .path.display())]
     Helper {
@@ -59,15 +47,6 @@ pub enum CredentialError {
         #[source]
         reason: HelperError,
     },
-}
-
-fn shown_type(kind: &str) -> String {
-    let kind: String = kind.chars().take(100).collect();
-    if kind.is_empty() {
-        "Opaque".to_owned()
-    } else {
-        kind
-    }
 }
 
 /// A name that cannot be one is not repeated: who knows what it is.
@@ -91,9 +70,10 @@ impl CredentialError {
             Self::Read { .. } | Self::Invalid { .. } => Some(
                 "repair the file or name another one with --authfile; `podman login` writes a new one".to_owned(),
             ),
-            Self::SecretType { .. } | Self::Secret { .. } => Some(
-                "make one with `kubectl create secret docker-registry`".to_owned(),
+            Self::NoLogins(_) => Some(
+                "log in to a file of its own with `podman login --authfile FILE REGISTRY`".to_owned(),
             ),
+            Self::Secret(_) => Some(SecretError::HINT.to_owned()),
             Self::Helper { name, registry, reason, .. } => Some(match reason {
                 HelperError::Name => "correct the name under `credHelpers` or `credsStore`".to_owned(),
                 HelperError::Missing => format!(

@@ -20,7 +20,7 @@ use std::{
 use secrecy::{ExposeSecret, SecretSlice};
 use serde_json::{Map, Value};
 
-use super::{Secret, login::Login};
+use crate::logins::{Login, Secret};
 
 /// Bytes that a helper may answer.
 const LONGEST_ANSWER: u64 = 64 << 10;

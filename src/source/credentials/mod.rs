@@ -1,9 +1,9 @@
 //! What may open a registry: from auth files of docker and podman, credential helpers and Secrets of Kubernetes.
 //!
-//! Nothing is sent anywhere here, and nothing is written. Which files there are and in which order they are asked is
-//! that of containers (go.podman.io/image `pkg/docker/config/config.go`); which of a file's entries are for a
-//! repository, and that all of them are tried in turn, is the kubelet's (k8s.io/kubernetes `pkg/credentialprovider`);
-//! who is asked besides a file, and when, is docker's (docker/cli `cli/config/configfile/file.go`).
+//! Nothing is sent anywhere here, and nothing is written. What a file or Secret says is read by [`crate::logins`].
+//! Which files there are and in which order they are asked is that of containers (go.podman.io/image
+//! `pkg/docker/config/config.go`); who is asked besides a file, and when, is docker's (docker/cli
+//! `cli/config/configfile/file.go`).
 //!
 //! What stays true:
 //! - a password never shows: not in `Debug`, not in an error, not in an argument of a program. Errors tell of files
@@ -15,18 +15,11 @@
 //! | --- | --- |
 //! | `environment.rs` | the variables of the process, as values |
 //! | `error.rs` | what is told when a login cannot be looked up |
-//! | `matching.rs` | which keys cover a repository |
-//! | `file.rs`, `login.rs` | read one auth file, and one entry of it |
-//! | `secret.rs` | reads Secrets |
 //! | `helper.rs` | runs a credential helper |
 
 mod environment;
 mod error;
-mod file;
 mod helper;
-mod login;
-pub mod matching;
-mod secret;
 
 use std::{
     collections::BTreeMap,
@@ -39,21 +32,10 @@ use std::{
 use secrecy::{ExposeSecret, SecretSlice};
 use serde_json::Value;
 
-pub use self::{
-    environment::Environment,
-    error::CredentialError,
-    file::BadFile,
-    helper::HelperError,
-    secret::{PullSecret, SecretKind},
-};
-use self::{
-    file::{AuthFile, Helper, Layout, auth_file, json},
-    login::Login,
-};
+pub use self::{environment::Environment, error::CredentialError, helper::HelperError};
 use super::plain_file;
-
-/// A text that does not show when it is printed for debugging, and is wiped when it is dropped.
-pub type Secret = secrecy::SecretString;
+use crate::logins::{self, AuthFile, Helper, Layout, Login, auth_file, json};
+pub use crate::logins::{BadFile, PullSecret, Secret, SecretError, SecretKind, matching};
 
 /// How long a credential helper may take; some ask a person.
 const HELPER_TIMEOUT: Duration = Duration::from_secs(30);
@@ -114,7 +96,7 @@ impl Credentials {
     /// when a registry is about to be asked.
     ///
     /// # Errors
-    /// When a Secret or `authfile` cannot be read.
+    /// When `authfile` cannot be read.
     pub fn read(
         authfile: Option<&Path>,
         secrets: &[PullSecret],
@@ -124,8 +106,8 @@ impl Credentials {
         let mut credentials = Self {
             secrets: secrets
                 .iter()
-                .map(|secret| Ok((named_secret(secret), secret.read()?)))
-                .collect::<Result<_, _>>()?,
+                .map(|secret| (named_secret(secret), secret.logins().clone()))
+                .collect(),
             files: vec![],
             path: environment.path.clone(),
             answers: Mutex::default(),
@@ -143,7 +125,7 @@ impl Credentials {
             Named::Secrets(found) => {
                 for secret in &found {
                     let origin = format!("{} in {}", named_secret(secret), authfile.display());
-                    credentials.secrets.push((origin, secret.read()?));
+                    credentials.secrets.push((origin, secret.logins().clone()));
                 }
             }
         }
@@ -220,6 +202,24 @@ impl Credentials {
             }),
         }
     }
+}
+
+/// Reads a docker config for a Secret: its logins and nothing else, as text of the same kind. No helper is asked.
+///
+/// # Errors
+/// When the file cannot be read, is none, or holds no login.
+pub fn docker_config(path: &Path) -> Result<Secret, CredentialError> {
+    let text = text(path)?.ok_or_else(|| CredentialError::Missing(path.to_owned()))?;
+    let read = |value: Value| {
+        if value.get("kind").is_some_and(Value::is_string) {
+            return Err(BadFile::whole("is a manifest, which is given by -f"));
+        }
+        auth_file(value, Layout::Either)
+    };
+    let contents = json(text.expose_secret()).and_then(read);
+    let contents = contents.map_err(|reason| invalid(path, reason))?;
+    let config = contents.docker_config();
+    config.ok_or_else(|| CredentialError::NoLogins(path.to_owned()))
 }
 
 /// The logins that a file has for a repository.
@@ -303,7 +303,7 @@ enum Named {
 fn named_file(path: &Path) -> Result<Named, CredentialError> {
     let text = text(path)?.ok_or_else(|| CredentialError::Missing(path.to_owned()))?;
     let text = text.expose_secret();
-    let secrets = || secret::secrets(text, |reason| invalid(path, reason)).map(Named::Secrets);
+    let secrets = || logins::secrets(text, |reason| invalid(path, reason)).map(Named::Secrets);
     match json(text) {
         Ok(value) if value.get("kind").is_some_and(Value::is_string) => secrets(),
         Ok(value) => auth_file(value, Layout::Either)

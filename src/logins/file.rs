@@ -7,16 +7,17 @@
 
 use std::{collections::BTreeMap, fmt};
 
-use serde_json::{Map, Value, error::Category};
+use serde_json::{Map, Value, error::Category, json};
 
 use super::{
+    Secret,
     login::Login,
     matching::{Key, ranked},
 };
 
 /// How a file is laid out.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Layout {
+pub(crate) enum Layout {
     /// `config.json` and `auth.json`: logins stand under `auths`.
     Config,
     /// `.dockercfg`: nothing but logins.
@@ -26,23 +27,25 @@ pub(super) enum Layout {
 }
 
 /// What an auth file says.
-#[derive(Debug, Default)]
-pub(super) struct AuthFile {
+#[derive(Debug, Clone, Default)]
+pub(crate) struct AuthFile {
     entries: Vec<Entry>,
     helpers: BTreeMap<String, String>,
     store: Option<String>,
 }
 
 /// One login, and what it is for.
-#[derive(Debug)]
-pub(super) struct Entry {
-    pub(super) key: Key,
-    pub(super) login: Login,
+#[derive(Debug, Clone)]
+pub(crate) struct Entry {
+    pub(crate) key: Key,
+    /// The key as it was written.
+    text: String,
+    pub(crate) login: Login,
 }
 
 /// Who keeps the logins of a registry, if not the file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Helper<'a> {
+pub(crate) enum Helper<'a> {
     /// The one of that registry, asked before the file.
     Own(&'a str),
     /// The one of all registries, asked after it.
@@ -70,17 +73,17 @@ enum Place {
 }
 
 impl BadFile {
-    pub(super) fn whole(problem: &'static str) -> Self {
+    pub(crate) fn whole(problem: &'static str) -> Self {
         let place = Place::Whole;
         Self { place, problem }
     }
 
-    pub(super) fn line(line: usize, problem: &'static str) -> Self {
+    pub(crate) fn line(line: usize, problem: &'static str) -> Self {
         let place = Place::Line(line);
         Self { place, problem }
     }
 
-    pub(super) fn key(key: impl Into<String>, problem: &'static str) -> Self {
+    pub(crate) fn key(key: impl Into<String>, problem: &'static str) -> Self {
         let place = Place::Key(key.into());
         Self { place, problem }
     }
@@ -102,12 +105,12 @@ impl std::error::Error for BadFile {}
 
 impl AuthFile {
     /// The logins for a repository, the closest first.
-    pub(super) fn logins(&self, registry: &str, repository: &str) -> Vec<&Entry> {
+    pub(crate) fn logins(&self, registry: &str, repository: &str) -> Vec<&Entry> {
         ranked(&self.entries, |entry| &entry.key, registry, repository)
     }
 
     /// The helper to ask for a registry.
-    pub(super) fn helper(&self, registry: &str) -> Helper<'_> {
+    pub(crate) fn helper(&self, registry: &str) -> Helper<'_> {
         let is_own = |key: &str| Key::parse(key).is_some_and(|key| key.is_registry(registry));
         let own = self.helpers.iter().find(|(key, _)| is_own(key));
         match (own, &self.store) {
@@ -118,8 +121,17 @@ impl AuthFile {
         }
     }
 
+    /// A docker config with these logins and nothing else, the same for the same logins; nothing where there are none.
+    pub(crate) fn docker_config(&self) -> Option<Secret> {
+        let entries = self.entries.iter();
+        let auths: BTreeMap<_, _> = entries
+            .map(|entry| (&entry.text, entry.login.entry()))
+            .collect();
+        (!auths.is_empty()).then(|| Secret::from(json!({ "auths": auths }).to_string()))
+    }
+
     /// The same file with nothing in it that would run a program.
-    pub(super) fn without_helpers(self) -> Self {
+    pub(crate) fn without_helpers(self) -> Self {
         Self {
             entries: self.entries,
             ..Self::default()
@@ -131,7 +143,7 @@ impl AuthFile {
 ///
 /// # Errors
 /// Where it is not; without any of its content.
-pub(super) fn json(text: &[u8]) -> Result<Value, BadFile> {
+pub(crate) fn json(text: &[u8]) -> Result<Value, BadFile> {
     let text = text.strip_prefix(b"\xef\xbb\xbf").unwrap_or(text);
     if text.trim_ascii().is_empty() {
         return Err(BadFile::whole("is empty"));
@@ -149,7 +161,7 @@ pub(super) fn json(text: &[u8]) -> Result<Value, BadFile> {
 ///
 /// # Errors
 /// The first entry that cannot be understood, by its key.
-pub(super) fn auth_file(value: Value, layout: Layout) -> Result<AuthFile, BadFile> {
+pub(crate) fn auth_file(value: Value, layout: Layout) -> Result<AuthFile, BadFile> {
     let Value::Object(mut fields) = value else {
         return Err(BadFile::whole("is not an object in JSON"));
     };
@@ -205,7 +217,7 @@ fn entries(map: Map<String, Value>, parent: &str) -> Result<Vec<Entry>, BadFile>
             BadFile::key(format!("{} of {entry}", bad.field), bad.problem)
         })?;
         if let (Some(key), Some(login)) = (Key::parse(&text), login) {
-            entries.push(Entry { key, login });
+            entries.push(Entry { key, text, login });
         }
     }
     Ok(entries)

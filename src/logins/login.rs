@@ -25,21 +25,21 @@ const BASE64: GeneralPurpose = GeneralPurpose::new(
 
 /// What is used to log in. Its `Debug` shows nothing of it.
 #[derive(Debug, Clone)]
-pub(super) struct Login {
-    pub(super) user: Secret,
-    pub(super) password: Secret,
-    pub(super) identity_token: Option<Secret>,
+pub(crate) struct Login {
+    pub(crate) user: Secret,
+    pub(crate) password: Secret,
+    pub(crate) identity_token: Option<Secret>,
 }
 
 /// What is wrong with an entry: the field, empty for the entry itself, and the rule. Neither holds any content.
-pub(super) struct BadLogin {
-    pub(super) field: &'static str,
-    pub(super) problem: &'static str,
+pub(crate) struct BadLogin {
+    pub(crate) field: &'static str,
+    pub(crate) problem: &'static str,
 }
 
 impl Login {
     /// Takes the login out of an entry. Nothing if there is none in it, as where a helper keeps the password.
-    pub(super) fn take(mut entry: Map<String, Value>) -> Result<Option<Self>, BadLogin> {
+    pub(crate) fn take(mut entry: Map<String, Value>) -> Result<Option<Self>, BadLogin> {
         let mut field = |field: &'static str| take_text(&mut entry, field);
         let auth = field("auth")?;
         let (user, password) = (field("username")?, field("password")?);
@@ -60,13 +60,31 @@ impl Login {
         Ok((!login.is_empty()).then_some(login))
     }
 
+    /// The entry of an auth file that says the same.
+    pub(super) fn entry(&self) -> Value {
+        let (user, password) = (self.user.expose_secret(), self.password.expose_secret());
+        let mut entry = Map::new();
+        let mut add = |field: &str, text: String| entry.insert(field.to_owned(), text.into());
+        if user.contains(':') {
+            // In one text with the password, nobody could tell where it ends.
+            add("username", user.to_owned());
+            add("password", password.to_owned());
+        } else if !user.is_empty() || !password.is_empty() {
+            add("auth", BASE64.encode(format!("{user}:{password}")));
+        }
+        if let Some(token) = &self.identity_token {
+            add("identitytoken", token.expose_secret().to_owned());
+        }
+        entry.into()
+    }
+
     fn is_empty(&self) -> bool {
         let none = |secret: &Secret| secret.expose_secret().is_empty();
         none(&self.user) && none(&self.password) && self.identity_token.is_none()
     }
 
     /// Nothing but text may reach a header.
-    pub(super) fn check(&self) -> Result<(), BadLogin> {
+    pub(crate) fn check(&self) -> Result<(), BadLogin> {
         let fields = [
             (Some(&self.user), "username"),
             (Some(&self.password), "password"),

@@ -8,10 +8,11 @@ use secrecy::ExposeSecret;
 use serde_json::{Map, Value};
 
 use super::{
-    CredentialError, Secret,
+    Secret,
     file::{AuthFile, BadFile, Layout, auth_file, json},
 };
 use crate::{
+    image::ImageReference,
     limits::Limits,
     manifest::{decode_base64, yaml},
 };
@@ -32,10 +33,16 @@ impl SecretKind {
     /// The kind that a Secret's `type` names, if it is one of the two.
     #[must_use]
     pub fn of_type(text: &str) -> Option<Self> {
-        match text {
-            "kubernetes.io/dockerconfigjson" => Some(Self::DockerConfigJson),
-            "kubernetes.io/dockercfg" => Some(Self::DockerCfg),
-            _ => None,
+        let kinds = [Self::DockerConfigJson, Self::DockerCfg];
+        kinds.into_iter().find(|kind| kind.type_name() == text)
+    }
+
+    /// The `type` of such a Secret.
+    #[must_use]
+    pub fn type_name(self) -> &'static str {
+        match self {
+            Self::DockerConfigJson => "kubernetes.io/dockerconfigjson",
+            Self::DockerCfg => "kubernetes.io/dockercfg",
         }
     }
 
@@ -49,24 +56,70 @@ impl SecretKind {
     }
 }
 
-/// A Secret that holds logins. Its `Debug` shows nothing of them.
+/// Why the logins of a Secret cannot be had. No message holds anything of its data but keys that look like registries.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum SecretError {
+    /// The Secret holds something else than logins.
+    #[error("the Secret {name:?} {}", self.reason())]
+    Type {
+        /// Its name.
+        name: String,
+        /// Its type; may be empty.
+        kind: String,
+    },
+    /// Its logins cannot be read.
+    #[error("the Secret {name:?} {}", self.reason())]
+    Logins {
+        /// Its name.
+        name: String,
+        /// Where and why.
+        reason: BadFile,
+    },
+}
+
+impl SecretError {
+    /// What to do about it.
+    pub const HINT: &str = "make one with `kubectl create secret docker-registry`";
+
+    /// What is wrong, to be put behind the name of the Secret.
+    #[must_use]
+    pub fn reason(&self) -> String {
+        match self {
+            Self::Type { kind, .. } => format!(
+                "is of the type {}, and logins are in ones of {} or {}",
+                shown_type(kind),
+                SecretKind::DockerConfigJson.type_name(),
+                SecretKind::DockerCfg.type_name()
+            ),
+            Self::Logins { reason, .. } => format!("holds no valid logins: {reason}"),
+        }
+    }
+}
+
+fn shown_type(kind: &str) -> String {
+    let kind: String = kind.chars().take(100).collect();
+    if kind.is_empty() {
+        "Opaque".to_owned()
+    } else {
+        kind
+    }
+}
+
+/// A Secret whose logins were read. Its `Debug` shows nothing of them.
 #[derive(Debug, Clone)]
 pub struct PullSecret {
     /// `metadata.name`, or more if that does not say which Secret is meant; for messages.
     pub name: String,
-    /// How the logins are written.
-    pub kind: SecretKind,
-    /// The text under [`SecretKind::data_key`], decoded.
-    pub data: Secret,
+    logins: AuthFile,
 }
 
 impl PullSecret {
-    /// Takes the logins out of a Secret, from `stringData` or, in base64, from `data`.
+    /// Reads the logins of a Secret, from `stringData` or, in base64, from `data`; without what would run a program.
     ///
     /// # Errors
-    /// [`CredentialError::SecretType`] for a Secret of another type, and [`CredentialError::Secret`] when the data is
-    /// missing or no base64 of text.
-    pub fn from_manifest(mut object: Map<String, Value>) -> Result<Self, CredentialError> {
+    /// [`SecretError::Type`] for a Secret of another type, and [`SecretError::Logins`] when the data is missing, no
+    /// base64 of text, or no logins can be read in it.
+    pub fn from_manifest(mut object: Map<String, Value>) -> Result<Self, SecretError> {
         let text =
             |value: Option<&Value>| value.and_then(Value::as_str).unwrap_or_default().to_owned();
         let name = text(
@@ -78,27 +131,35 @@ impl PullSecret {
         let name: String = name.chars().take(LONGEST_NAME).collect();
         let kind = text(object.get("type"));
         let Some(kind) = SecretKind::of_type(&kind) else {
-            return Err(CredentialError::SecretType { name, kind });
+            return Err(SecretError::Type { name, kind });
         };
-        match take_data(&mut object, kind) {
-            Ok(data) => Ok(Self { name, kind, data }),
-            Err(reason) => Err(CredentialError::Secret { name, reason }),
-        }
-    }
-
-    /// What the Secret says, without what would run a program.
-    pub(super) fn read(&self) -> Result<AuthFile, CredentialError> {
-        let layout = match self.kind {
+        let layout = match kind {
             SecretKind::DockerConfigJson => Layout::Config,
             SecretKind::DockerCfg => Layout::Legacy,
         };
-        json(self.data.expose_secret().as_bytes())
-            .and_then(|value| auth_file(value, layout))
-            .map(AuthFile::without_helpers)
-            .map_err(|reason| CredentialError::Secret {
-                name: self.name.clone(),
-                reason,
-            })
+        let logins = take_data(&mut object, kind)
+            .and_then(|data| json(data.expose_secret().as_bytes()))
+            .and_then(|value| auth_file(value, layout));
+        match logins {
+            Ok(logins) => Ok(Self {
+                name,
+                logins: logins.without_helpers(),
+            }),
+            Err(reason) => Err(SecretError::Logins { name, reason }),
+        }
+    }
+
+    /// What the Secret says.
+    pub(crate) fn logins(&self) -> &AuthFile {
+        &self.logins
+    }
+
+    /// Whether a login of it is for an image, as the kubelet finds it.
+    #[must_use]
+    pub fn covers(&self, image: &ImageReference) -> bool {
+        let image = image.normalized();
+        let registry = image.registry.as_deref().unwrap_or_default();
+        !self.logins.logins(registry, &image.repository).is_empty()
     }
 }
 
@@ -131,10 +192,10 @@ fn take_data(object: &mut Map<String, Value>, kind: SecretKind) -> Result<Secret
 ///
 /// # Errors
 /// Where the text is not YAML, and the first object that is no Secret with logins; `bad` wraps the former.
-pub(super) fn secrets(
+pub(crate) fn secrets<E: From<SecretError>>(
     text: &[u8],
-    bad: impl Fn(BadFile) -> CredentialError,
-) -> Result<Vec<PullSecret>, CredentialError> {
+    bad: impl Fn(BadFile) -> E,
+) -> Result<Vec<PullSecret>, E> {
     let documents = yaml::read(text, &Limits::DEFAULT).map_err(|error| {
         bad(match error.line() {
             Some(line) => BadFile::line(line, "is neither JSON nor YAML"),
