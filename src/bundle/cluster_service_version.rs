@@ -232,6 +232,14 @@ pub struct ApiServiceDescription {
 }
 
 impl ClusterServiceVersion {
+    /// The bundle that it says it replaces; empty when there is none.
+    #[must_use]
+    pub fn replaces(&self) -> &str {
+        let spec = self.manifest.object().get("spec");
+        let replaces = spec.and_then(|spec| spec.get("replaces"));
+        replaces.and_then(Value::as_str).unwrap_or_default()
+    }
+
     /// Reads the typed parts of a conformed object.
     ///
     /// # Errors

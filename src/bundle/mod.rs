@@ -7,6 +7,8 @@ mod annotations;
 pub mod check;
 pub mod cluster_service_version;
 mod custom_resource_definition;
+mod dependencies;
+mod derived_properties;
 mod properties;
 
 use std::sync::Arc;
@@ -30,8 +32,6 @@ use crate::{
 pub const FOLDERS: [&str; 2] = ["manifests", "metadata"];
 
 const MANIFESTS: &str = FOLDERS[0];
-
-const DEPENDENCIES: &str = "metadata/dependencies.yaml";
 
 /// The annotation by which a ClusterServiceVersion suggests its namespace.
 const SUGGESTED_NAMESPACE: &str = "operatorframework.io/suggested-namespace";
@@ -63,7 +63,7 @@ pub const KINDS: &[(&str, bool)] = &[
 ];
 
 /// The only version that a ClusterServiceVersion has ever had.
-const CSV_API_VERSION: &str = "operators.coreos.com/v1alpha1";
+pub const CSV_API_VERSION: &str = "operators.coreos.com/v1alpha1";
 
 /// No name that Kubernetes takes is longer; every problem of an object repeats its name.
 const LONGEST_NAME: usize = 253;
@@ -85,6 +85,10 @@ pub struct Bundle {
     pub crds: Vec<Manifest>,
     /// Everything else, in the same order, as it was written.
     pub others: Vec<Manifest>,
+    /// What `metadata/properties.yaml` lists.
+    properties: Vec<Value>,
+    /// What `metadata/dependencies.yaml` lists.
+    dependencies: Vec<Value>,
 }
 
 impl Bundle {
@@ -109,12 +113,9 @@ impl Bundle {
             problems.push(Problem::error("layout", message));
             return None;
         }
-        if let Some(content) = files.take(DEPENDENCIES)
-            && let Err(error) = yaml::read(&content, limits)
-        {
-            let message = format!("OLM v0 cannot read it: {}", error.message());
-            problems.push(Problem::warning("dependencies", message).at(DEPENDENCIES));
-        }
+        let dependencies = files.take(dependencies::PATH);
+        let dependencies =
+            dependencies.map(|content| dependencies::read(&content, limits, problems));
         let properties = files.take(properties::PATH);
         let mut objects = Objects::default();
         for path in paths(&files, problems) {
@@ -130,13 +131,27 @@ impl Bundle {
             return None;
         }
         let csv = objects.csv(problems)?;
-        let csv = finish_csv(csv, properties.as_deref(), limits, problems)?;
+        let properties =
+            properties::read(properties.as_deref(), limits).unwrap_or_else(|problem| {
+                problems.push(problem);
+                vec![]
+            });
+        let csv = finish_csv(csv, &properties, limits, problems)?;
         Some(Self {
             package: annotations?.package,
             csv,
             crds: objects.crds,
             others: objects.others,
+            properties,
+            dependencies: dependencies.unwrap_or_default(),
         })
+    }
+
+    /// Type and value of each property of the bundle, as a catalog would list them for the resolver: without the
+    /// manifests, sorted, each once.
+    #[must_use]
+    pub fn properties(&self) -> Vec<(String, Value)> {
+        derived_properties::of(self)
     }
 
     /// The namespace that the ClusterServiceVersion suggests.
@@ -395,10 +410,10 @@ fn report(findings: &Findings, place: &Origin, object: &str, problems: &mut Vec<
     );
 }
 
-/// Types the ClusterServiceVersion, after the bundle's properties are in its annotation.
+/// Types the ClusterServiceVersion, and puts the bundle's properties into the annotations that pod templates get.
 fn finish_csv(
     mut manifest: Manifest,
-    properties: Option<&[u8]>,
+    properties: &[Value],
     limits: &Limits,
     problems: &mut Vec<Problem>,
 ) -> Option<ClusterServiceVersion> {
@@ -416,11 +431,10 @@ fn finish_csv(
     report(&findings, &origin, &key, problems);
     let annotations = manifest.metadata("annotations");
     let annotation = annotations.and_then(|all| all.get(properties::ANNOTATION)?.as_str());
-    match properties::merged(annotation, properties, limits) {
-        Ok(None) => {}
-        Ok(Some(text)) => manifest.annotate(properties::ANNOTATION, text),
-        Err(problem) => problems.push(problem),
-    }
+    let merged = properties::merged(annotation, properties).unwrap_or_else(|problem| {
+        problems.push(problem);
+        None
+    });
     match ClusterServiceVersion::parse(manifest) {
         Ok(csv) if csv.deployments.len() > limits.deployments => {
             let limit = limits.deployments;
@@ -429,7 +443,11 @@ fn finish_csv(
             problems.push(Problem::error("size", message).at(&origin).on(&key));
             None
         }
-        Ok(csv) => Some(csv),
+        Ok(mut csv) => {
+            let merged = merged.map(|text| (properties::ANNOTATION.to_owned(), text));
+            csv.annotations.extend(merged);
+            Some(csv)
+        }
         Err(reason) => {
             problems.push(Problem::error("type", reason).at(&origin).on(key));
             None

@@ -232,6 +232,16 @@ impl CatalogBundle {
         field(property.as_object()?, "version")?.as_str()
     }
 
+    /// Type and value of each property that a resolver is given: all but those for people and installs.
+    #[must_use]
+    pub fn for_resolver(&self) -> Vec<(String, Value)> {
+        let properties = self.properties.iter();
+        let properties =
+            properties.filter(|property| !FOR_PEOPLE.contains(&property.kind.as_str()));
+        let pair = |property: &Property| (property.kind.clone(), property.value.clone());
+        properties.map(pair).collect()
+    }
+
     /// Whether OLM v0 never chooses it.
     #[must_use]
     pub fn is_prohibited(&self) -> bool {

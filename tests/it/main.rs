@@ -11,6 +11,7 @@
 )]
 
 mod architecture;
+mod bundle_properties;
 mod cache;
 mod cases;
 mod catalog;
