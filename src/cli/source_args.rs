@@ -142,6 +142,7 @@ impl SourceArgs {
             offline: self.offline,
             cache: !self.no_cache,
             authfile: self.authfile.clone(),
+            pull_secrets: vec![],
             registries: RegistrySettings {
                 ca_files,
                 insecure: self.insecure_registry.clone(),

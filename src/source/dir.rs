@@ -222,7 +222,7 @@ fn relative(path: &Path, root: &Path) -> Result<String, SourceError> {
 }
 
 /// What the system says, without the path that the message has already.
-fn cause(error: walkdir::Error) -> io::Error {
+pub(super) fn cause(error: walkdir::Error) -> io::Error {
     let circle = || io::Error::other("its links lead in a circle");
     error.into_io_error().unwrap_or_else(circle)
 }

@@ -1,6 +1,9 @@
 //! What the user says that images stand for, which comes before any registry.
 
-use std::{path::PathBuf, str::FromStr};
+use std::{
+    path::{Path, PathBuf},
+    str::FromStr,
+};
 
 use super::place;
 use crate::image::ImageReference;
@@ -29,6 +32,9 @@ impl FromStr for ImageSource {
             return Err(format!(
                 "{image} takes a folder; what stands for a registry is configured in registries.conf"
             ));
+        }
+        if image.ends_with('/') && !Path::new(source).is_dir() {
+            return Err(format!("there is no folder {source}"));
         }
         Ok(Self {
             image: image.to_owned(),
@@ -64,7 +70,8 @@ impl ImageSource {
     }
 }
 
-/// The source that stands for an image.
+/// The source that stands for an image. Of folders only those count that hold one of `folders`; any, where there are
+/// none.
 ///
 /// # Errors
 /// Where one could have been, when none is there.
@@ -81,13 +88,15 @@ pub(super) fn find(
         let Some(mut places) = source.places(image) else {
             continue;
         };
-        let is_bundle = |place: &PathBuf| {
-            place.is_file() || folders.iter().any(|folder| place.join(folder).is_dir())
+        let holds_one = |place: &PathBuf| match folders {
+            [] => place.is_dir(),
+            folders => folders.iter().any(|folder| place.join(folder).is_dir()),
         };
+        let is_content = |place: &PathBuf| place.is_file() || holds_one(place);
         // What stands for this image alone was named by the user, and is told to be missing when it is.
         let position = match places.len() {
             1 => Some(0),
-            _ => places.iter().position(is_bundle),
+            _ => places.iter().position(is_content),
         };
         match position {
             Some(position) => return Ok(places.swap_remove(position)),

@@ -15,6 +15,7 @@ mod image_source;
 mod images;
 mod index_cache;
 pub mod layout;
+mod manifest_files;
 pub mod mirrors;
 mod place;
 mod plain_file;
@@ -32,6 +33,7 @@ pub use self::{
     image_source::ImageSource,
     images::{ImageError, Unfit},
     index_cache::{Stamp, keep_index, kept_index},
+    manifest_files::{Depth, manifest_files},
     place::{STDIN, path_of_image},
     sources::{Read, Settings, Sources},
 };

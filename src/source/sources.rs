@@ -12,7 +12,7 @@ use super::{
     SourceError,
     cache::Cache,
     catalog_files::{self, CatalogSource},
-    credentials::{Credentials, Environment},
+    credentials::{Credentials, Environment, PullSecret},
     dir, image_source,
     image_source::ImageSource,
     images::{Found, Image, ImageError, Origin, Reading},
@@ -41,6 +41,8 @@ pub struct Settings {
     pub cache: bool,
     /// The file with credentials for registries, instead of those of docker and podman.
     pub authfile: Option<PathBuf>,
+    /// Secrets of the input with credentials for registries, which are tried before all others.
+    pub pull_secrets: Vec<PullSecret>,
     /// How registries are asked.
     pub registries: RegistrySettings,
     /// What is told how far downloads are.
@@ -57,6 +59,7 @@ impl Settings {
             offline: true,
             cache: true,
             authfile: None,
+            pull_secrets: vec![],
             registries: RegistrySettings::default(),
             progress: Arc::new(()),
         }
@@ -155,18 +158,33 @@ impl Sources {
             }
             Place::Image(place) => {
                 let name = source.to_string_lossy();
-                let place = place.at(pinned);
-                let mut read = self.read_image(place, &name, vec![], |image| image.catalog())?;
-                if !self.settings.cache {
-                    read.content.stamp = None;
-                }
-                return Ok(read);
+                return self.read_catalog(place.at(pinned), &name, vec![]);
             }
         };
         Ok(Read {
             content,
             image: None,
         })
+    }
+
+    /// Finds the files of a catalog in an image: from what the user says that it stands for, else from its registry.
+    /// `pinned` is what its tag stands for, where that is not to be asked.
+    ///
+    /// # Errors
+    /// When the image cannot be had.
+    pub fn catalog_image(
+        &self,
+        image: &str,
+        given: &[ImageSource],
+        pinned: Option<&Digest>,
+    ) -> Result<Read<CatalogSource>, SourceError> {
+        match image_source::find(image, given, &[]) {
+            Ok(source) => self.catalog(&source, None),
+            Err(tried) => {
+                let place = ImagePlace::registry(image)?.at(pinned);
+                self.read_catalog(place, image, tried)
+            }
+        }
     }
 
     /// Reads the files below some folders of an image: from what the user says that it stands for, else from its
@@ -192,6 +210,19 @@ impl Sources {
         };
         let place = ImagePlace::registry(image)?.at(pinned);
         self.read_image(place, image, tried, |image| image.bundle(folders))
+    }
+
+    fn read_catalog(
+        &self,
+        place: ImagePlace,
+        name: &str,
+        tried: Vec<PathBuf>,
+    ) -> Result<Read<CatalogSource>, SourceError> {
+        let mut read = self.read_image(place, name, tried, |image| image.catalog())?;
+        if !self.settings.cache {
+            read.content.stamp = None;
+        }
+        Ok(read)
     }
 
     /// Opens an image and reads something of it. `tried` is what could have stood for it.
@@ -251,7 +282,8 @@ impl Sources {
             return Ok(Some(registries.clone()));
         }
         let environment = Environment::from_process();
-        let credentials = Credentials::read(settings.authfile.as_deref(), &[], &environment)?;
+        let secrets = &settings.pull_secrets;
+        let credentials = Credentials::read(settings.authfile.as_deref(), secrets, &environment)?;
         let registries = Registries::new(
             settings.registries.clone(),
             credentials,
