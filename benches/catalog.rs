@@ -196,7 +196,7 @@ fn large(catalog: &Path, packages: &[String]) {
             wanted: vec![wanted],
             ..Request::default()
         };
-        resolve::resolve(&catalogs, &request).is_ok()
+        resolve::resolve(&catalogs.iter().collect::<Vec<_>>(), &request).is_ok()
     };
     let chosen = packages.par_iter().filter(resolve).count();
     println!(

@@ -196,10 +196,11 @@ fn round(path: &Path, watched: &[String]) -> Cost {
     step(&mut cost, 1);
     let options = RenderOptions {
         namespace: "operators".to_owned(),
-        create_namespace: false,
+        namespaces: vec![],
         watched: watched.to_vec(),
         certificates: Box::new(CertManager),
         overrides: Overrides::default(),
+        csv: None,
     };
     let rendered = render::render(bundle, &options).expect("it renders");
     step(&mut cost, 2);

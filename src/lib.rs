@@ -4,18 +4,18 @@
 //! world, everything else takes values and returns values:
 //!
 //! ```text
-//!   ./bundle  x.tgz  ./catalog  oci:DIR  docker://IMAGE
-//!       │
-//!  ╔════▼═════╗  Content   ┌─────────┐  Catalog   ┌─────────┐
-//!  ║          ║───────────▶│ catalog │───────────▶│ resolve │◀── Request, by the rules of OLM v0 or v1
-//!  ║  source  ║            └────┬────┘            └────┬────┘
-//!  ║          ║◀── image ───────┼──────────────────────┘ bundles that were chosen, dependencies first
-//!  ╚════╤═════╝                 │ objects that the catalog embeds
-//!       │ FileTree              │
-//!       └───────────┬───────────┘
-//!              ┌────▼───┐  Bundle  ┌────────┐  Rendered  ╔═══════╗
-//!              │ bundle │─────────▶│ render │───────────▶║  cli  ║──▶ stdout, files, olm.lock
-//!              └────────┘          └────────┘            ╚═══════╝
+//!   ./bundle  x.tgz  ./catalog  oci:DIR  docker://IMAGE      OLM's own objects (-f), flags
+//!       │                                                          │
+//!  ╔════▼═════╗  Content   ┌─────────┐  Catalog   ┌─────────┐ ┌────▼────┐
+//!  ║          ║───────────▶│ catalog │───────────▶│ resolve │◀│ install │ Install, the one value for all
+//!  ║  source  ║            └────┬────┘            └────┬────┘ └────┬────┘
+//!  ║          ║◀── image ───────┼──────────────────────┘           │ overrides, namespaces, pull Secrets
+//!  ╚════╤═════╝                 │ objects that it embeds           │
+//!       │ FileTree              │                                  │
+//!       └───────────┬───────────┘                                  │
+//!              ┌────▼───┐  Bundle  ┌────────┐  Manifests  ┌────────▼─────┐  ╔═══════╗
+//!              │ bundle │─────────▶│ render │────────────▶│ pull_secrets │─▶║  cli  ║──▶ stdout, files, olm.lock
+//!              └────────┘          └────────┘             └──────────────┘  ╚═══════╝
 //! ```
 //!
 //! Where to look, from the bottom up; a module uses only ones that stand above it:
@@ -26,18 +26,22 @@
 //!   together;
 //! - [`versions`]: versions and both dialects of ranges, as OLM reads them;
 //! - [`manifest`]: one Kubernetes object, and YAML in and out, the same bytes every time;
-//! - [`logins`]: what auth files and pull Secrets say, and which images it is for; [`images`]: the one walk over the images
-//!   in objects; [`pull_secrets`]: copies of pull Secrets, and the accounts that use them;
+//! - [`logins`]: what auth files and pull Secrets say, and which images it is for;
 //! - [`bundle`]: files become a bundle, and what is wrong with it; [`render`]: a bundle becomes objects;
+//! - [`images`]: the one walk over the images in objects; [`pull_secrets`]: copies of pull Secrets, and the accounts that
+//!   use them;
 //! - [`catalog`]: file-based catalogs: an index first, packages when they are asked for; lists, searches, graphs, checks;
 //! - [`resolve`]: which version is chosen and why, what it needs, the way of an upgrade, and [`resolve::lock`];
+//! - [`install`]: what is wanted, and how: OLM's own objects, read and checked, become installs and catalogs;
 //! - [`source`]: what the user named is read, from disk, standard input, image layouts and archives, and registries, with
-//!   what these gave kept in a cache; [`cli`]: everything that talks to a person.
+//!   what these gave kept in a cache; [`cli`]: everything that talks to a person. `cli/installs` is the way through.
 //!
 //! What stays true:
 //! - the same input gives the same bytes: no clock, no randomness, no order of hash maps;
 //! - what is rendered equals what OLM's own renderer makes, except where a comment says why not;
 //! - an object never appears twice, and all problems are told at once;
+//! - what is wrong with one install of several stops only that one, and leaves alone what was written for it;
+//! - data of Secrets stands in the Secrets that are asked for, and nowhere else;
 //! - content is hostile until proven otherwise: bounded, never unpacked to disk, never able to panic the program.
 
 pub mod archive;
@@ -47,6 +51,7 @@ pub mod cli;
 pub mod files;
 pub mod image;
 pub mod images;
+pub mod install;
 pub mod kube_version;
 pub mod limits;
 pub mod logins;

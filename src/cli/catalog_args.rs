@@ -2,7 +2,7 @@
 
 use std::{
     cmp::Reverse,
-    collections::{BTreeMap, BTreeSet},
+    collections::BTreeSet,
     path::{Path, PathBuf},
     str::FromStr,
 };
@@ -17,8 +17,9 @@ use super::{
 use crate::{
     bundle,
     catalog::Catalog,
+    install::CatalogRef,
     limits::Limits,
-    oci::digest::Digest,
+    manifest::names,
     source::{self, SourceError, Sources},
 };
 
@@ -53,7 +54,7 @@ impl RequiredCatalogArgs {
     /// # Errors
     /// As [`CatalogArgs::open_required`].
     pub(super) fn open(&self) -> Result<Vec<Catalog>, Failure> {
-        let sources = self.sources.open(CommonCa::OfRegistries)?;
+        let sources = self.sources.open(CommonCa::OfRegistries, vec![])?;
         self.catalogs.open_required(&sources)
     }
 }
@@ -79,7 +80,7 @@ impl FromStr for CatalogSource {
 
     fn from_str(text: &str) -> Result<Self, String> {
         let (name, source) = match text.split_once('=') {
-            Some((name, source)) if !name.contains(['/', '\\']) => (name.to_owned(), source),
+            Some((name, source)) if is_name(name) => (name.to_owned(), source),
             _ => (default_name(text), text),
         };
         if name.is_empty() || source.is_empty() {
@@ -90,6 +91,13 @@ impl FromStr for CatalogSource {
             source: PathBuf::from(source),
         })
     }
+}
+
+/// Whether a text is a name and no path; a CatalogSource may be named with its namespace before it.
+fn is_name(text: &str) -> bool {
+    let (namespace, name) = text.split_once('/').unwrap_or(("olm", text));
+    let no_path = |part: &str| !part.contains(['/', '\\']);
+    no_path(name) && (!text.contains('/') || names::label_error(namespace).is_none())
 }
 
 /// What a folder or file is called, without the ending.
@@ -128,7 +136,7 @@ impl CatalogSource {
     /// When it cannot be read.
     pub(super) fn open(&self, sources: &Sources) -> Result<Catalog, Failure> {
         let found = sources.catalog(&self.source, None);
-        let catalog = open(self, 0, found, sources.limits());
+        let catalog = open(&self.name, &self.source, 0, found, sources.limits());
         tell_notices(sources);
         catalog
     }
@@ -157,23 +165,20 @@ impl CatalogArgs {
         Err(failure.with_hint("name one with --catalog"))
     }
 
-    /// Opens the catalogs: those of higher priority first, then in the order in which they were named.
+    /// The catalogs, for installs, in the order in which they were named.
     ///
     /// # Errors
-    /// When the names are not clear, or a catalog cannot be read.
-    pub(super) fn open(&self, sources: &Sources) -> Result<Vec<Catalog>, Failure> {
-        self.open_at(&BTreeMap::new(), sources)
+    /// When the names are not clear.
+    pub(super) fn refs(&self) -> Result<Vec<CatalogRef>, Failure> {
+        self.check_names()?;
+        let catalogs = self.catalog.iter().map(|catalog| {
+            let priority = self.priority(&catalog.name);
+            CatalogRef::of_flag(&catalog.name, priority, catalog.source.clone())
+        });
+        Ok(catalogs.collect())
     }
 
-    /// Opens the catalogs, with what the tags of some stand for, by the catalog's name.
-    ///
-    /// # Errors
-    /// As [`CatalogArgs::open`].
-    pub(super) fn open_at(
-        &self,
-        pins: &BTreeMap<String, Digest>,
-        sources: &Sources,
-    ) -> Result<Vec<Catalog>, Failure> {
+    fn check_names(&self) -> Result<(), Failure> {
         let mut names = BTreeSet::new();
         if let Some(twice) = self
             .catalog
@@ -191,18 +196,34 @@ impl CatalogArgs {
             let hint = format!("the catalogs are called {}", names.join(", "));
             return Err(Failure::new(Class::Usage, message).with_hint(hint));
         }
-        let priority = |name: &str| {
-            let mut given = self.catalog_priority.iter().rev();
-            let given = given.find(|given| given.name == name);
-            given.map_or(0, |given| given.priority)
-        };
+        Ok(())
+    }
+
+    fn priority(&self, name: &str) -> Option<i64> {
+        let mut given = self.catalog_priority.iter().rev();
+        let given = given.find(|given| given.name == name);
+        given.map(|given| given.priority)
+    }
+
+    /// Opens the catalogs: those of higher priority first, then in the order in which they were named.
+    ///
+    /// # Errors
+    /// When the names are not clear, or a catalog cannot be read.
+    pub(super) fn open(&self, sources: &Sources) -> Result<Vec<Catalog>, Failure> {
+        self.check_names()?;
         // Registries are slower than disks, and several of them may be waited for at once.
         let found = source::concurrently(&self.catalog, CATALOGS_AT_ONCE, |catalog| {
-            let pin = pins.get(&catalog.name);
-            sources.catalog(&catalog.source, pin)
+            sources.catalog(&catalog.source, None)
         });
         let opened = self.catalog.iter().zip(found).map(|(catalog, found)| {
-            open(catalog, priority(&catalog.name), found, sources.limits())
+            let priority = self.priority(&catalog.name).unwrap_or(0);
+            open(
+                &catalog.name,
+                &catalog.source,
+                priority,
+                found,
+                sources.limits(),
+            )
         });
         let mut opened = opened.collect::<Result<Vec<_>, _>>()?;
         tell_notices(sources);
@@ -212,33 +233,31 @@ impl CatalogArgs {
 }
 
 /// The catalog that was found in a source.
-fn open(
-    given: &CatalogSource,
+///
+/// # Errors
+/// When there is none, or it cannot be read.
+pub(super) fn open(
+    name: &str,
+    source: &Path,
     priority: i64,
     found: Result<source::Read<source::CatalogSource>, SourceError>,
     limits: &Limits,
 ) -> Result<Catalog, Failure> {
-    let unread = |failure| unread(failure, &given.source);
+    let unread = |failure| unread(failure, source);
     let found = found.map_err(|error| unread(error.into()))?;
     threads::prepare(limits);
     let source::CatalogSource { content, stamp } = found.content;
     let known = stamp.as_ref().and_then(source::kept_index);
     let is_known = known.is_some();
     let catalog = match known {
-        Some(index) => Ok(Catalog::indexed(
-            &given.name,
-            priority,
-            content,
-            index,
-            limits,
-        )),
-        None => Catalog::read(&given.name, priority, content, limits),
+        Some(index) => Ok(Catalog::indexed(name, priority, content, index, limits)),
+        None => Catalog::read(name, priority, content, limits),
     };
     let mut catalog = catalog.map_err(|problems| {
-        let message = format!("{} cannot be read as a catalog", given.source.display());
+        let message = format!("{} cannot be read as a catalog", source.display());
         let failure = Failure::refused(problems, message);
         let mut folders = bundle::FOLDERS.iter();
-        if folders.all(|folder| given.source.join(folder).is_dir()) {
+        if folders.all(|folder| source.join(folder).is_dir()) {
             failure.with_hint("this is a bundle: `kubectl olm render DIR` renders it")
         } else {
             unread(failure)
@@ -246,7 +265,7 @@ fn open(
     })?;
     catalog.image = found.image.map(|digest| digest.to_string());
     if catalog.packages().next().is_none() {
-        let message = format!("{} holds no package", given.source.display());
+        let message = format!("{} holds no package", source.display());
         return Err(unread(Failure::new(Class::Refused, message)));
     }
     if let Some(stamp) = stamp.filter(|_| !is_known) {

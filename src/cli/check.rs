@@ -54,7 +54,7 @@ pub(super) enum Format {
 /// When the bundle has problems that refuse it.
 pub(super) fn run(args: &CheckArgs) -> Result<(), Failure> {
     let mut problems = vec![];
-    let sources = args.read.sources.open(CommonCa::OfRegistries)?;
+    let sources = args.read.sources.open(CommonCa::OfRegistries, vec![])?;
     let bundle = args.read.bundle(&args.source, &sources, &mut problems)?;
     tell_notices(&sources);
     if let Some(bundle) = bundle {
@@ -117,10 +117,11 @@ fn any_options(modes: &BTreeSet<String>) -> RenderOptions {
     };
     RenderOptions {
         namespace: "operators".to_owned(),
-        create_namespace: false,
+        namespaces: vec![],
         watched: watched.iter().map(|name| (*name).to_owned()).collect(),
         certificates: Box::new(CertManager),
         overrides: Overrides::default(),
+        csv: None,
     }
 }
 

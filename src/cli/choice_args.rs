@@ -1,6 +1,6 @@
 //! The flags that choose versions of packages, and the request that they make.
 
-use std::{fmt, str::FromStr};
+use std::{str::FromStr, sync::Arc};
 
 use clap::{Args, ValueEnum, builder::NonEmptyStringValueParser};
 
@@ -9,10 +9,9 @@ use super::{
     failure::{Class, Failure},
 };
 use crate::{
-    catalog::{Catalog, Detail, Gvk, check},
-    problem::{Problem, Severity},
-    resolve::{self, Chosen, Provided, Request, Rules, Wanted, lock::Asked},
-    versions::{self, Constraint, Version},
+    install::PackageWish,
+    resolve::{self, InstalledBundle, Provided, Rules},
+    versions::Constraint,
 };
 
 /// How versions are chosen.
@@ -21,13 +20,13 @@ pub(super) struct ChoiceArgs {
     #[command(flatten)]
     pub catalogs: CatalogArgs,
     /// Channel (default: the package's own default); with --version, repeat for several
-    #[arg(long, value_name = "NAME", requires = "catalog", value_parser = NonEmptyStringValueParser::new())]
+    #[arg(long, value_name = "NAME", value_parser = NonEmptyStringValueParser::new())]
     pub channel: Vec<String>,
     /// Bundle to install, rather than the head of the channel, when nothing of the package is installed
-    #[arg(long, value_name = "BUNDLE", requires = "catalog", conflicts_with = "version", value_parser = NonEmptyStringValueParser::new())]
+    #[arg(long, value_name = "BUNDLE", conflicts_with = "version", value_parser = NonEmptyStringValueParser::new())]
     pub starting_csv: Option<String>,
     /// Range of versions, such as `1.2.3`, `~1.2` or `>=2.4 <2.6`: the highest is chosen, by the rules of OLM v1
-    #[arg(long, value_name = "RANGE", requires = "catalog", value_parser = Constraint::parse)]
+    #[arg(long, value_name = "RANGE", value_parser = Constraint::parse)]
     pub version: Option<Constraint>,
     /// Whether --version keeps to the catalog's upgrades from what is installed
     #[arg(
@@ -38,13 +37,13 @@ pub(super) struct ChoiceArgs {
     )]
     pub upgrade_constraint_policy: UpgradePolicy,
     /// Bundle that is installed already, with its version if no catalog has it; repeat for several
-    #[arg(long, value_name = "BUNDLE[=VERSION]", requires = "catalog")]
+    #[arg(long, value_name = "BUNDLE[=VERSION]")]
     pub installed: Vec<InstalledBundle>,
     /// API or package that the cluster has from elsewhere: KIND.VERSION.GROUP or PACKAGE[=VERSION]; repeat for several
-    #[arg(long, value_name = "API|PACKAGE", requires = "catalog", value_parser = parse_provided)]
+    #[arg(long, value_name = "API|PACKAGE", value_parser = Provided::from_str)]
     pub provided: Vec<Provided>,
     /// Leave out the packages that the package needs
-    #[arg(long, requires = "catalog")]
+    #[arg(long)]
     pub no_dependencies: bool,
 }
 
@@ -58,113 +57,32 @@ pub(super) enum UpgradePolicy {
     SelfCertified,
 }
 
-/// The value of `--installed`.
-#[derive(Debug, Clone)]
-pub(super) struct InstalledBundle {
-    name: String,
-    version: Option<Version>,
-}
-
-impl FromStr for InstalledBundle {
-    type Err = String;
-
-    fn from_str(text: &str) -> Result<Self, String> {
-        let (name, version) = with_version(text)?;
-        Ok(Self { name, version })
-    }
-}
-
-/// As the user wrote it, but for how the version is written.
-impl fmt::Display for InstalledBundle {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match &self.version {
-            Some(version) => write!(f, "{}={version}", self.name),
-            None => f.write_str(&self.name),
-        }
-    }
-}
-
-/// Splits `NAME[=VERSION]`.
-fn with_version(text: &str) -> Result<(String, Option<Version>), String> {
-    let (name, version) = match text.split_once('=') {
-        Some((_, "")) => return Err("a version is missing behind the `=`".to_owned()),
-        Some((name, version)) => (name, Some(versions::parse_tolerant(version)?)),
-        None => (text, None),
-    };
-    if name.is_empty() || name.contains('/') {
-        return Err(format!("{name:?} cannot be a name"));
-    }
-    Ok((name.to_owned(), version))
-}
-
-/// An API begins with its kind, which begins with a capital; names of packages have none.
-fn parse_provided(text: &str) -> Result<Provided, String> {
-    if !text.starts_with(|first: char| first.is_ascii_uppercase()) {
-        let (name, version) = with_version(text)?;
-        return Ok(Provided::Package { name, version });
-    }
-    let mut parts = text.splitn(3, '.').map(str::to_owned);
-    match (parts.next(), parts.next(), parts.next()) {
-        (Some(kind), Some(version), group) => Ok(Provided::Api(Gvk {
-            group: group.unwrap_or_default(),
-            version,
-            kind,
-        })),
-        _ => Err("use KIND.VERSION.GROUP for an API".to_owned()),
-    }
-}
-
 impl ChoiceArgs {
-    /// What is asked for, for a lock.
-    pub(super) fn asked(&self) -> Asked {
-        let provided = self.provided.iter().map(ToString::to_string);
-        let policy = self.upgrade_constraint_policy;
-        Asked {
-            channels: self.channel.clone(),
-            version: self.version.as_ref().map(ToString::to_string),
-            starting_csv: self.starting_csv.clone(),
-            self_certified: matches!(policy, UpgradePolicy::SelfCertified),
-            installed: self.installed.iter().map(ToString::to_string).collect(),
-            provided: provided.collect(),
-            without_dependencies: self.no_dependencies,
-        }
+    /// The flags that choose a version and are given.
+    pub(super) fn of_version(&self) -> Vec<&'static str> {
+        let given = [
+            ("--channel", !self.channel.is_empty()),
+            ("--starting-csv", self.starting_csv.is_some()),
+            ("--version", self.version.is_some()),
+        ];
+        named(&given)
     }
 
-    /// Looks for what opm would refuse the chosen packages for: OLM v0 never gets to see such a catalog, OLM v1 goes on.
-    ///
-    /// # Errors
-    /// When a package cannot be read.
-    pub(super) fn judge(
-        &self,
-        chosen: &[Chosen],
-        catalogs: &[Catalog],
-        problems: &mut Vec<Problem>,
-    ) -> Result<(), Failure> {
-        for chosen in chosen {
-            let name = &chosen.candidate.package.name;
-            let Some(catalog) = catalogs.get(chosen.candidate.catalog) else {
-                continue;
-            };
-            let package = catalog.package(name, Detail::Full).map_err(|problems| {
-                Failure::refused(problems, format!("package {name} cannot be read"))
-            })?;
-            let mut found = package.as_ref().map(check::check).unwrap_or_default();
-            found.retain(Problem::is_error);
-            if self.version.is_some() {
-                for problem in &mut found {
-                    problem.severity = Severity::Warning;
-                }
-            }
-            problems.extend(found);
-        }
-        Ok(())
+    /// The flags that only mean something to a package of a catalog, and are given.
+    pub(super) fn of_packages(&self) -> Vec<&'static str> {
+        let given = [
+            ("--installed", !self.installed.is_empty()),
+            ("--provided", !self.provided.is_empty()),
+            ("--no-dependencies", self.no_dependencies),
+        ];
+        [self.of_version(), named(&given)].concat()
     }
 
-    /// What is asked of the catalogs.
+    /// What is wanted of a package, from these catalogs, by id.
     ///
     /// # Errors
-    /// When flags do not go together, or what is installed is in no catalog.
-    pub(super) fn request(&self, package: &str, catalogs: &[Catalog]) -> Result<Request, Failure> {
+    /// When flags do not go together.
+    pub(super) fn wish(&self, package: &str, scope: Vec<String>) -> Result<PackageWish, Failure> {
         let rules = match &self.version {
             Some(version) => Rules::ClusterExtension {
                 channels: self.channel.clone(),
@@ -183,19 +101,21 @@ impl ChoiceArgs {
                 starting_csv: self.starting_csv.clone(),
             },
         };
-        let installed = self.installed.iter().map(|bundle| {
-            let InstalledBundle { name, version } = bundle;
-            resolve::installed_bundle(catalogs, package, name, version.as_ref())
-        });
-        Ok(Request {
-            wanted: vec![Wanted {
-                package: package.to_owned(),
-                catalog: None,
-                rules,
-            }],
-            installed: installed.collect::<Result<_, _>>()?,
+        Ok(PackageWish {
+            package: package.to_owned(),
+            catalog: None,
+            scope,
+            rules,
+            installed: self.installed.clone(),
+            beside: Arc::default(),
             provided: self.provided.clone(),
             without_dependencies: self.no_dependencies,
+            together: None,
         })
     }
+}
+
+fn named(given: &[(&'static str, bool)]) -> Vec<&'static str> {
+    let given = given.iter().filter(|(_, is_given)| *is_given);
+    given.map(|(flag, _)| *flag).collect()
 }

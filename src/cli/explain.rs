@@ -9,6 +9,7 @@ use super::{
     catalog::{self, completion},
     choice_args::ChoiceArgs,
     failure::{Class, Failure},
+    installs,
     output::{self, TextFormat},
     source_args::{CommonCa, SourceArgs},
     table::{Table, terminal_width},
@@ -65,17 +66,19 @@ pub(super) fn run(args: &ExplainArgs) -> Result<(), Failure> {
     let catalogs = args
         .choice
         .catalogs
-        .open_required(&args.sources.open(CommonCa::OfRegistries)?)?;
-    let request = args.choice.request(&args.package, &catalogs)?;
+        .open_required(&args.sources.open(CommonCa::OfRegistries, vec![])?)?;
+    let opened: Vec<_> = catalogs.iter().collect();
+    let wish = args.choice.wish(&args.package, vec![])?;
+    let request = installs::request(&[&wish], &opened)?;
     if let Some(to) = &args.to {
         let package = catalog::preferred(&catalogs, &args.package)?;
         return steps(args, &request, to, &package);
     }
-    let (explanations, resolution) = resolve::explain(&catalogs, &request);
+    let (explanations, resolution) = resolve::explain(&opened, &request);
     let text = || {
         let mut text = String::new();
         if let Ok(resolution) = &resolution {
-            text += &choice_text(resolution, &request, &catalogs);
+            text += &choice_text(resolution, &request, &opened);
         }
         for explanation in &explanations {
             text += &explanation_text(explanation);
@@ -89,8 +92,13 @@ pub(super) fn run(args: &ExplainArgs) -> Result<(), Failure> {
     output::print_as(args.output, text, value)?;
     let resolution = resolution?;
     let mut problems = vec![];
-    let choice = &args.choice;
-    choice.judge(&resolution.chosen, &catalogs, &mut problems)?;
+    for chosen in &resolution.chosen {
+        let name = &chosen.candidate.package.name;
+        let found = installs::judge(&chosen.candidate, &opened, Some(&wish.rules));
+        problems.extend(found.map_err(|problems| {
+            Failure::refused(problems, format!("package {name} cannot be read"))
+        })?);
+    }
     if problems.iter().any(Problem::is_error) {
         let message = format!("{} would not be rendered", args.package);
         return Err(Failure::refused(problems, message));
@@ -100,7 +108,7 @@ pub(super) fn run(args: &ExplainArgs) -> Result<(), Failure> {
 }
 
 /// What is installed, each with what asks for it.
-fn choice_text(resolution: &Resolution, request: &Request, catalogs: &[Catalog]) -> String {
+fn choice_text(resolution: &Resolution, request: &Request, catalogs: &[&Catalog]) -> String {
     let mut table = Table::new(["INSTALL", "VERSION", "CATALOG", "CHANNEL", "WHY"], 5);
     for chosen in &resolution.chosen {
         let Chosen {

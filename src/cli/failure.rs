@@ -83,6 +83,19 @@ impl Failure {
         self
     }
 
+    /// The same failure, with one more line between its message and what to do next.
+    #[must_use]
+    pub(super) fn with_detail(mut self, detail: impl Into<String>) -> Self {
+        self.details.push(detail.into());
+        self
+    }
+
+    /// What went wrong, in one line.
+    #[must_use]
+    pub(super) fn message(&self) -> &str {
+        &self.message
+    }
+
     /// Puts a message in front; the one that was there becomes its cause.
     pub(super) fn prefix(&mut self, message: impl Into<String>) {
         let cause = std::mem::replace(&mut self.message, message.into());

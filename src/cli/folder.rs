@@ -2,32 +2,40 @@
 //!
 //! The folder's own list, `.kubectl-olm-files`, says which files in it are ours. Those are replaced when their content
 //! changes and removed when they are no longer rendered; a file in our way that is not listed stops the run, and all
-//! others are left alone.
+//! others are left alone. The list also says whom a file was rendered for, so that the files of an install that has
+//! stopped can stay as they are.
 //!
 //! All new content is written, in a staging folder beside the old files, before the first old file is touched. From
 //! then on there are only renames, each of which is undone if a later one fails. A run that is killed leaves whole
 //! files, some old and some new, and a list of both, so that the next run finishes the work and clears up.
 //!
 //! The folder itself may be a link, since the user chose it; it is resolved once, at the start, and errors name the
-//! place it leads to. Below it nothing but plain files is read or replaced. Folders are never entered: all names are names directly in it.
+//! place it leads to. Below it nothing but plain files is read or replaced. Folders are never entered: all names are
+//! names directly in it.
 //!
 //! What this does not do: guard against someone who renames the folder's parents while it runs, or keep the signal that
 //! comes with a file size limit (`SIGXFSZ`) from ending the run. A program that ignores it gets an error here instead.
 //! No code of OLM is reproduced.
 
 mod disk;
+mod error;
 mod list;
 mod opened;
 mod staging;
+mod wanted;
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::fmt;
 use std::fs;
 use std::io;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
+pub(super) use self::error::FolderError;
+use self::error::failed;
 use self::list::{LIST_FILE, List};
 use self::opened::OpenedFolder;
 use self::staging::{STAGING_FOLDER, Staging, remove_leftovers};
+pub(super) use self::wanted::{Layout, Wanted};
 
 /// What a run did to the files it was given and to those of earlier runs.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -38,98 +46,34 @@ pub(super) struct Summary {
     pub unchanged: usize,
     /// Files of an earlier run that are no longer wanted.
     pub removed: usize,
+    /// Files of installs that have stopped, which were not touched.
+    pub kept: usize,
 }
 
-/// Why a folder does not hold the files it should.
-#[derive(Debug, thiserror::Error)]
-pub(super) enum FolderError {
-    /// Files that we did not write are where ours should be. An input that is refused.
-    #[error(
-        "{} holds files that kubectl olm did not write: {}; the folder is as it was",
-        .folder.display(), .names.join(", ")
-    )]
-    Foreign {
-        /// The folder.
-        folder: PathBuf,
-        /// All such files, sorted, by name in the folder.
-        names: Vec<String>,
-    },
-    /// The list of our files does not hold what we write into it. An input that is refused.
-    #[error("{} is not usable: {reason}; the folder is as it was", .folder.join(LIST_FILE).display())]
-    List {
-        /// The folder.
-        folder: PathBuf,
-        /// What is wrong, and in which line.
-        reason: String,
-    },
-    /// A file was to be written whose name is not a plain file name.
-    #[error("{name:?} cannot be the name of a rendered file; the folder is as it was")]
-    Name {
-        /// The name that was asked for.
-        name: String,
-    },
-    /// Another run is at work in the folder.
-    #[error("another kubectl olm is writing to {}; this one changed nothing", .folder.display())]
-    Busy {
-        /// The folder as the user gave it.
-        folder: PathBuf,
-    },
-    /// The disk did not do what was asked of it, and nothing is changed.
-    #[error("cannot {doing} {}; the folder is as it was", .path.display())]
-    NotWritten {
-        /// What was tried, as a verb.
-        doing: &'static str,
-        /// The file or folder it was tried on.
-        path: PathBuf,
-        /// Why it failed.
-        source: io::Error,
-    },
-    /// The disk failed half-way, and then failed again when the old files were put back.
-    #[error(
-        "cannot {doing} {}, and then could not put back {} ({not_put_back}); every file is whole, \
-         but some are old and some are new", .path.display(), .left.display()
-    )]
-    NotPutBack {
-        /// What was tried first, as a verb.
-        doing: &'static str,
-        /// The file it was tried on.
-        path: PathBuf,
-        /// The first file that could not be put back.
-        left: PathBuf,
-        /// Why it could not.
-        not_put_back: io::Error,
-        /// Why the first attempt failed.
-        source: io::Error,
-    },
-}
-
-impl FolderError {
-    /// What the user can do about it, as a sentence without its full stop.
-    pub(super) fn hint(&self) -> Option<String> {
-        match self {
-            FolderError::Foreign { .. } => Some(format!(
-                "move these files away or choose another folder; only files named in {LIST_FILE} are replaced"
-            )),
-            FolderError::List { .. } => Some(format!(
-                "restore {LIST_FILE} from version control; after a merge keep the names of both sides and \
-                 delete the other lines"
-            )),
-            FolderError::Name { .. } => None,
-            FolderError::Busy { .. } => {
-                Some("wait for the other run to end, then run this one again".to_owned())
-            }
-            FolderError::NotWritten { source, .. } => not_written_hint(source).map(str::to_owned),
-            FolderError::NotPutBack { .. } => Some(format!(
-                "fix the cause and run the same command again, which finishes the work; \
-                 until then the old files are in {STAGING_FOLDER}"
-            )),
+impl fmt::Display for Summary {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Summary {
+            written,
+            unchanged,
+            removed,
+            kept,
+        } = self;
+        write!(
+            f,
+            "{written} written, {unchanged} unchanged, {removed} removed"
+        )?;
+        if *kept > 0 {
+            write!(f, ", {kept} kept")?;
         }
+        Ok(())
     }
 }
 
-/// Makes `folder` hold `files`, content by name, and none of the files that earlier runs wrote and this one does not.
+/// Makes `folder` hold what is wanted, and none of the files that earlier runs wrote and this one does not, but for those
+/// of installs that have stopped.
 ///
 /// A folder that is missing is created with all its parents, as `kubectl cluster-info dump --output-directory` does.
+/// Where everything has stopped and no run has written anything yet, this one does not either.
 /// Unchanged files keep their modification time, changed ones their permissions. New files that hold a Secret, by
 /// [`is_secret`](crate::manifest::file_name::is_secret), can be read by their owner only.
 ///
@@ -137,31 +81,33 @@ impl FolderError {
 ///
 /// [`FolderError`]; after all variants but `NotPutBack` the folder holds what it held before, and is gone again if it
 /// did not exist.
-pub(super) fn write(
-    folder: &Path,
-    files: &BTreeMap<String, String>,
-) -> Result<Summary, FolderError> {
-    if let Some(name) = files.keys().find(|name| !list::is_plain_name(name)) {
-        return Err(FolderError::Name { name: name.clone() });
+pub(super) fn write(folder: &Path, wanted: Wanted) -> Result<Summary, FolderError> {
+    if let Some(name) = wanted.names().find(|name| !list::is_plain_name(name)) {
+        let name = name.to_owned();
+        return Err(FolderError::Name { name });
+    }
+    if wanted.is_nothing() && matches!(folder.join(LIST_FILE).try_exists(), Ok(false)) {
+        return Ok(Summary::default());
     }
     let opened = OpenedFolder::open(folder)?;
-    let written = update(opened.path(), files);
+    let written = update(opened.path(), wanted);
     if written.is_err() {
         opened.remove_if_new();
     }
     written
 }
 
-/// What has to happen to which file.
-#[derive(Debug, Default)]
+/// What has to happen to which file. The texts may be Secrets, so there is no `Debug`.
+#[derive(Default)]
 struct Changes<'a> {
     create: Vec<(&'a str, &'a str)>,
     replace: Vec<(&'a str, &'a str)>,
     remove: Vec<&'a str>,
     unchanged: usize,
+    kept: usize,
 }
 
-fn update(folder: &Path, files: &BTreeMap<String, String>) -> Result<Summary, FolderError> {
+fn update(folder: &Path, mut wanted: Wanted) -> Result<Summary, FolderError> {
     let mut foreign = BTreeSet::new();
     if matches!(found(folder, STAGING_FOLDER)?, Found::File | Found::Other) {
         foreign.insert(STAGING_FOLDER);
@@ -175,7 +121,12 @@ fn update(folder: &Path, files: &BTreeMap<String, String>) -> Result<Summary, Fo
         }
     };
     let ours = listed.clone().unwrap_or_default();
-    let changes = compare(folder, files, &ours, &mut foreign)?;
+    let wanted_list = wanted.list(&ours);
+    let kept = present(folder, wanted.kept(&ours), &mut foreign)?;
+    wanted.leave_out(&kept);
+    let files = wanted.into_files(kept.iter().copied());
+    let mut changes = compare(folder, &files, &ours, &wanted_list, &mut foreign)?;
+    changes.kept = kept.len();
     if !foreign.is_empty() {
         return Err(FolderError::Foreign {
             folder: folder.to_owned(),
@@ -183,9 +134,8 @@ fn update(folder: &Path, files: &BTreeMap<String, String>) -> Result<Summary, Fo
         });
     }
     remove_leftovers(folder)?;
-    let wanted = List::new(files.keys().cloned());
-    if listed.as_ref() != Some(&wanted) || !changes.is_empty() {
-        let staging = stage(folder, &changes, listed.as_ref(), &wanted).inspect_err(|_| {
+    if listed.as_ref() != Some(&wanted_list) || !changes.is_empty() {
+        let staging = stage(folder, &changes, listed.as_ref(), &wanted_list).inspect_err(|_| {
             // What failed first matters more than leftovers, and the next run removes them.
             let _ = remove_leftovers(folder);
         })?;
@@ -194,11 +144,31 @@ fn update(folder: &Path, files: &BTreeMap<String, String>) -> Result<Summary, Fo
     Ok(changes.summary())
 }
 
-/// Sorts all names, wanted and listed, into what is to be done, and adds to `foreign` what is in the way.
+/// The files of stopped installs that are there; what else is under their names is added to `foreign`. One that the
+/// user has deleted stays on the list, so that it may come back.
+fn present<'a>(
+    folder: &Path,
+    kept: BTreeSet<&'a str>,
+    foreign: &mut BTreeSet<&'a str>,
+) -> Result<BTreeSet<&'a str>, FolderError> {
+    let mut present = BTreeSet::new();
+    for name in kept {
+        match found(folder, name)? {
+            Found::Nothing => {}
+            Found::File => drop(present.insert(name)),
+            Found::Folder | Found::Other => drop(foreign.insert(name)),
+        }
+    }
+    Ok(present)
+}
+
+/// Sorts all names, to be written and listed, into what is to be done, and adds to `foreign` what is in the way.
+/// Listed files that are still `wanted` but not among `files` are left alone.
 fn compare<'a>(
     folder: &Path,
     files: &'a BTreeMap<String, String>,
     ours: &'a List,
+    wanted: &List,
     foreign: &mut BTreeSet<&'a str>,
 ) -> Result<Changes<'a>, FolderError> {
     let mut changes = Changes::default();
@@ -215,7 +185,7 @@ fn compare<'a>(
             }
         }
     }
-    for name in ours.names().filter(|name| !files.contains_key(*name)) {
+    for name in ours.names().filter(|name| !wanted.contains(name)) {
         match found(folder, name)? {
             Found::Nothing => {}
             Found::File => changes.remove.push(name),
@@ -269,6 +239,7 @@ impl Changes<'_> {
             written: self.create.len() + self.replace.len(),
             unchanged: self.unchanged,
             removed: self.remove.len(),
+            kept: self.kept,
         }
     }
 }
@@ -303,29 +274,7 @@ fn holds(folder: &Path, name: &str, content: &str) -> Result<bool, FolderError> 
     compare().map_err(failed("read", &path))
 }
 
-/// The error for something that could not be done to `path`.
-fn failed(doing: &'static str, path: impl Into<PathBuf>) -> impl FnOnce(io::Error) -> FolderError {
-    move |source| FolderError::NotWritten {
-        doing,
-        path: path.into(),
-        source,
-    }
-}
-
-fn not_written_hint(source: &io::Error) -> Option<&'static str> {
-    match source.kind() {
-        io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded => {
-            Some("free some space there or choose another folder, then run the command again")
-        }
-        io::ErrorKind::PermissionDenied | io::ErrorKind::ReadOnlyFilesystem => {
-            Some("make the folder writable or choose another one, then run the command again")
-        }
-        io::ErrorKind::FileTooLarge => {
-            Some("raise the file size limit (`ulimit -f`) and run the command again")
-        }
-        _ => None,
-    }
-}
-
+#[cfg(test)]
+mod stopped_tests;
 #[cfg(test)]
 mod tests;

@@ -1,10 +1,13 @@
 //! The flags that say what to install and how, and the bundle they lead to.
 
-use std::path::{Path, PathBuf};
+use std::{
+    path::{Path, PathBuf},
+    str::FromStr,
+};
 
 use clap::{Args, builder::NonEmptyStringValueParser};
 use clap_complete::{ArgValueCandidates, CompletionCandidate};
-use semver::Version;
+use serde_json::json;
 
 use super::{
     failure::{Class, Failure},
@@ -13,12 +16,13 @@ use super::{
 use crate::{
     bundle::{self, Bundle, check::Facts},
     files::FileTree,
-    kube_version,
+    install::CertificateSource,
+    kube_version::{self, KubeVersion},
     limits::Limits,
-    manifest::names,
+    logins::PullSecret,
+    manifest::Manifest,
     problem::{Problem, Severity},
     render::{
-        RenderOptions,
         certificates::{CertManager, CertificateProvider, NoCertificates, ServiceCa, Supplied},
         overrides::Overrides,
     },
@@ -30,7 +34,7 @@ use crate::{
 pub(super) struct ReadArgs {
     /// Kubernetes version that the operator will run on, such as 1.31 or v1.31.2+k3s1
     #[arg(long, value_name = "VERSION", value_parser = kube_version::parse)]
-    pub kube_version: Option<Version>,
+    pub kube_version: Option<KubeVersion>,
     /// Treat warnings as errors
     #[arg(long)]
     pub strict: bool,
@@ -56,8 +60,8 @@ pub(super) struct InstallArgs {
     )]
     pub watch_namespace: Vec<String>,
     /// Where webhooks get certificates from: cert-manager, service-ca, secret:NAME or none
-    #[arg(long, value_name = "PROVIDER", default_value = "cert-manager", value_parser = parse_certificates, add = words(&["cert-manager", "service-ca", "secret:", "none"]))]
-    pub certs: Certificates,
+    #[arg(long, value_name = "PROVIDER", default_value = "cert-manager", value_parser = CertificateSource::from_str, add = words(&["cert-manager", "service-ca", "secret:", "none"]))]
+    pub certs: CertificateSource,
     /// Overrides for every deployment: the fields of a Subscription's `spec.config` or of a ClusterExtension's
     /// inline configuration
     #[arg(long, value_name = "FILE")]
@@ -66,37 +70,9 @@ pub(super) struct InstallArgs {
     pub read: ReadArgs,
 }
 
-/// The value of `--certs`.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) enum Certificates {
-    /// cert-manager makes them.
-    CertManager,
-    /// OpenShift's service CA makes them.
-    ServiceCa,
-    /// A Secret of the user's holds one.
-    Secret(String),
-    /// There are none.
-    None,
-}
-
 /// The words that completion offers for a flag.
 pub(super) fn words(words: &'static [&'static str]) -> ArgValueCandidates {
     ArgValueCandidates::new(|| words.iter().map(CompletionCandidate::new).collect())
-}
-
-fn parse_certificates(text: &str) -> Result<Certificates, String> {
-    match text {
-        "cert-manager" => Ok(Certificates::CertManager),
-        "service-ca" => Ok(Certificates::ServiceCa),
-        "none" => Ok(Certificates::None),
-        _ => match text.strip_prefix("secret:") {
-            Some(name) if !name.is_empty() => match names::subdomain_error(name) {
-                None => Ok(Certificates::Secret(name.to_owned())),
-                Some(reason) => Err(format!("no Secret can be called {name:?}: {reason}")),
-            },
-            _ => Err("use cert-manager, service-ca, secret:NAME or none".to_owned()),
-        },
-    }
 }
 
 impl ReadArgs {
@@ -106,16 +82,11 @@ impl ReadArgs {
         self.sources.limits()
     }
 
-    /// Reads a bundle and checks it, adding what is wrong with it to `problems`.
+    /// Reads the files of a bundle.
     ///
     /// # Errors
-    /// When there is no bundle, or it cannot be read from the disk.
-    pub(super) fn bundle(
-        &self,
-        source: &Path,
-        sources: &Sources,
-        problems: &mut Vec<Problem>,
-    ) -> Result<Option<Bundle>, Failure> {
+    /// When there is no bundle, or it cannot be read.
+    pub(super) fn files(&self, source: &Path, sources: &Sources) -> Result<FileTree, Failure> {
         let files = sources.files(source, &bundle::FOLDERS);
         let files = files.map_err(|error| unread(error.into(), source))?;
         if bundle::FOLDERS
@@ -124,48 +95,52 @@ impl ReadArgs {
         {
             return Err(unread(no_bundle(source), source));
         }
-        Ok(self.parsed(files, problems))
+        Ok(files)
+    }
+
+    /// Reads a bundle and checks it, adding what is wrong with it to `problems`.
+    ///
+    /// # Errors
+    /// As [`ReadArgs::files`].
+    pub(super) fn bundle(
+        &self,
+        source: &Path,
+        sources: &Sources,
+        problems: &mut Vec<Problem>,
+    ) -> Result<Option<Bundle>, Failure> {
+        Ok(self.parsed(self.files(source, sources)?, problems))
     }
 
     /// The bundle that files make, checked; what is wrong with it is added to `problems`.
     pub(super) fn parsed(&self, files: FileTree, problems: &mut Vec<Problem>) -> Option<Bundle> {
         let bundle = Bundle::parse(files, &self.limits(), problems)?;
         let facts = Facts {
-            kube_version: self.kube_version.clone(),
+            kube_version: self.kube_version.as_ref().map(KubeVersion::version),
         };
         problems.extend(bundle::check::check(&bundle, &facts));
         Some(bundle)
     }
 
-    /// The problems, when they do not keep the content from being rendered.
-    ///
-    /// # Errors
-    /// When they do.
-    pub(super) fn accept(
+    /// Why problems refuse something, as the end of a sentence; nothing when they do not.
+    pub(super) fn why_refused<'p>(
         &self,
-        problems: Vec<Problem>,
-        what: &str,
-    ) -> Result<Vec<Problem>, Failure> {
-        if !self.refuses(&problems) {
-            return Ok(problems);
-        }
-        let why = if problems.iter().any(Problem::is_error) {
-            ""
-        } else {
-            ", as --strict takes warnings as errors"
-        };
-        let message = format!("{what} was not rendered{why}");
-        Err(Failure::refused(problems, message))
+        problems: impl IntoIterator<Item = &'p Problem>,
+    ) -> Option<&'static str> {
+        let refusing = problems.into_iter().filter(|problem| self.refuses(problem));
+        let severities = refusing.map(|problem| problem.severity);
+        Some(match severities.min()? {
+            Severity::Error => "",
+            _ => ", as --strict takes warnings as errors",
+        })
     }
 
-    /// Whether the problems refuse the content.
-    pub(super) fn refuses(&self, problems: &[Problem]) -> bool {
-        let refuses = |problem: &Problem| match problem.severity {
+    /// Whether a problem keeps the content from being rendered.
+    pub(super) fn refuses(&self, problem: &Problem) -> bool {
+        match problem.severity {
             Severity::Error => true,
             Severity::Warning => self.strict,
             Severity::Note => false,
-        };
-        problems.iter().any(refuses)
+        }
     }
 }
 
@@ -186,20 +161,23 @@ fn no_bundle(source: &Path) -> Failure {
 }
 
 impl InstallArgs {
-    /// What content is read with.
+    /// What content is read with; `secrets` open registries before anything else does.
     ///
     /// # Errors
     /// As [`SourceArgs::open`].
-    pub(super) fn open_sources(&self) -> Result<Sources, Failure> {
+    pub(super) fn open_sources(&self, secrets: Vec<PullSecret>) -> Result<Sources, Failure> {
         let common_ca = match self.certs {
-            Certificates::Secret(_) => CommonCa::OfWebhooks,
+            CertificateSource::Secret(_) => CommonCa::OfWebhooks,
             _ => CommonCa::OfRegistries,
         };
-        self.read.sources.open(common_ca)
+        self.read.sources.open(common_ca, secrets)
     }
 
-    /// The overrides, and the namespace to watch that may stand with them.
-    fn overrides(
+    /// The overrides of `--config`, and the namespace to watch that may stand with them.
+    ///
+    /// # Errors
+    /// When the file cannot be used.
+    pub(super) fn overrides(
         &self,
         problems: &mut Vec<Problem>,
     ) -> Result<(Overrides, Option<String>), Failure> {
@@ -215,74 +193,25 @@ impl InstallArgs {
         })
     }
 
-    /// The namespace to install a bundle into: the one asked for, else the one that the bundle suggests.
-    ///
-    /// # Errors
-    /// When there is none.
-    pub(super) fn namespace(&self, bundle: &Bundle) -> Result<String, Failure> {
-        let namespace = self.namespace.as_deref();
-        let namespace = namespace.or_else(|| bundle.suggested_namespace());
-        namespace.map(str::to_owned).ok_or_else(|| {
-            let message = format!("no namespace to install {} into", bundle.package);
-            let hint = "name one with -n; this bundle suggests none";
-            Failure::new(Class::Usage, message).with_hint(hint)
+    /// The Namespace of `--create-namespace`.
+    pub(super) fn new_namespace(&self, name: &str) -> Option<Manifest> {
+        self.create_namespace.then(|| {
+            let object = json!({"metadata": {"name": name}});
+            Manifest::generated(object, "--create-namespace")
         })
     }
 
-    /// How a bundle is to be rendered that the user asked for. What is only to be told is added to `problems`.
+    /// Where certificates come from: from where an install says, else from where the flag does.
     ///
     /// # Errors
-    /// When a flag is missing that this bundle needs, or a file that a flag names cannot be used.
-    pub(super) fn options(
+    /// When a CA is missing or cannot be used.
+    pub(super) fn certificates(
         &self,
-        bundle: &Bundle,
-        problems: &mut Vec<Problem>,
-    ) -> Result<RenderOptions, Failure> {
-        self.options_in(self.namespace(bundle)?, problems)
-    }
-
-    /// How a bundle is to be rendered that another one needs: in the same namespace, watching the same ones. Overrides
-    /// are for what the user asked for.
-    ///
-    /// # Errors
-    /// As [`InstallArgs::options`].
-    pub(super) fn options_of_dependency(&self, namespace: &str) -> Result<RenderOptions, Failure> {
-        let options = self.options_in(namespace.to_owned(), &mut vec![])?;
-        Ok(RenderOptions {
-            overrides: Overrides::default(),
-            ..options
-        })
-    }
-
-    fn options_in(
-        &self,
-        namespace: String,
-        problems: &mut Vec<Problem>,
-    ) -> Result<RenderOptions, Failure> {
-        let (overrides, watched) = self.overrides(problems)?;
-        let watched = if self.watch_namespace.is_empty() {
-            watched.into_iter().collect()
-        } else {
-            self.watch_namespace.clone()
-        };
-        for name in [&namespace].into_iter().chain(&watched) {
-            if let Some(reason) = names::label_error(name) {
-                let message = format!("{name:?} cannot be the name of a namespace: {reason}");
-                return Err(Failure::new(Class::Usage, message));
-            }
-        }
-        Ok(RenderOptions {
-            namespace,
-            create_namespace: self.create_namespace,
-            watched,
-            certificates: self.certificates()?,
-            overrides,
-        })
-    }
-
-    fn certificates(&self) -> Result<Box<dyn CertificateProvider>, Failure> {
-        Ok(match (&self.certs, self.read.sources.common_ca_file()) {
-            (Certificates::Secret(name), Some(path)) => {
+        of_install: Option<&CertificateSource>,
+    ) -> Result<Box<dyn CertificateProvider>, Failure> {
+        let source = of_install.unwrap_or(&self.certs);
+        Ok(match (source, self.read.sources.common_ca_file()) {
+            (CertificateSource::Secret(name), Some(path)) => {
                 let ca = source::read_file(path, &self.read.limits())?;
                 let ca = certificates_of(&ca).map_err(|reason| {
                     let message = format!("{} cannot be the CA: {reason}", path.display());
@@ -290,13 +219,13 @@ impl InstallArgs {
                 })?;
                 Box::new(Supplied::new(name.clone(), ca.as_bytes()))
             }
-            (Certificates::Secret(_), None) => {
+            (CertificateSource::Secret(_), None) => {
                 let message = "--certs secret:NAME needs --ca-file, the CA that clients of the webhooks trust";
                 return Err(Failure::new(Class::Usage, message));
             }
-            (Certificates::CertManager, _) => Box::new(CertManager),
-            (Certificates::ServiceCa, _) => Box::new(ServiceCa),
-            (Certificates::None, _) => Box::new(NoCertificates),
+            (CertificateSource::CertManager, _) => Box::new(CertManager),
+            (CertificateSource::ServiceCa, _) => Box::new(ServiceCa),
+            (CertificateSource::None, _) => Box::new(NoCertificates),
         })
     }
 }

@@ -7,53 +7,53 @@ use std::{
     path::Path,
 };
 
-use super::{
-    choice_args::ChoiceArgs,
-    failure::{Class, Failure},
-};
+use super::failure::{Class, Failure};
 use crate::{
     catalog::Catalog,
     limits::Limits,
     oci::digest::Digest,
     problem::Problem,
-    resolve::lock::{Lock, LockedCatalog, LockedInstall},
+    resolve::lock::{Lock, LockedCatalog},
     source,
 };
 
-/// Reads what is locked for a package.
+/// Reads a lock.
 ///
 /// # Errors
-/// When the file cannot be read, is no lock, or was made for something else.
-pub(super) fn read(
-    path: &Path,
-    package: &str,
-    choice: &ChoiceArgs,
-    limits: &Limits,
-) -> Result<Lock, Failure> {
-    let refuse = |message: String| {
-        let hint = "choose anew without --locked";
-        Failure::new(Class::Refused, message).with_hint(hint)
-    };
+/// When the file cannot be read or is no lock.
+pub(super) fn read(path: &Path, limits: &Limits) -> Result<Lock, Failure> {
     let text = source::read_file(path, limits)?;
     let lock = Lock::parse(&text, limits);
-    let lock = lock.map_err(|reason| refuse(format!("{} is no lock: {reason}", path.display())))?;
+    let lock = lock.map_err(|reason| no_lock(path, &reason))?;
     let images = lock.catalogs.iter().map(|catalog| &catalog.image);
     let images = images.chain(lock.installs.iter().map(|install| &install.image_digest));
     if let Some(bad) = images.flatten().find_map(|text| Digest::parse(text).err()) {
-        return Err(refuse(format!("{} is no lock: {bad}", path.display())));
-    }
-    let Some(install) = lock.asked_for(package) else {
-        let message = format!("{} was not made for {package}", path.display());
-        return Err(refuse(message));
-    };
-    if install.asked != Some(choice.asked()) {
-        let message = format!(
-            "{} was made for {package} with other flags that choose",
-            path.display()
-        );
-        return Err(refuse(message));
+        return Err(no_lock(path, &bad));
     }
     Ok(lock)
+}
+
+/// Reads the lock that another one takes the place of; nothing where there is none yet.
+///
+/// # Errors
+/// When what is there is no lock: somebody may need it.
+pub(super) fn read_old(path: &Path, limits: &Limits) -> Result<Option<Lock>, Failure> {
+    match fs::metadata(path) {
+        Ok(there) if there.len() > 0 => {
+            let old = read(path, limits).map(Some);
+            old.map_err(|failure| failure.with_hint("name another file, or remove this one"))
+        }
+        _ => Ok(None),
+    }
+}
+
+fn no_lock(path: &Path, reason: &dyn std::fmt::Display) -> Failure {
+    refused(format!("{} is no lock: {reason}", path.display()))
+}
+
+/// The failure to install what a lock says.
+pub(super) fn refused(message: String) -> Failure {
+    Failure::new(Class::Refused, message).with_hint("choose anew without --locked")
 }
 
 /// What the tags of catalogs stood for when a lock was made, by the catalog's name.
@@ -90,20 +90,16 @@ pub(super) fn changed(
     Ok(problems)
 }
 
-/// The text of a lock of what was chosen.
+/// What a lock says of a catalog.
 ///
 /// # Errors
 /// When a catalog cannot be read again.
-pub(super) fn text(catalogs: &[Catalog], installs: Vec<LockedInstall>) -> Result<String, Failure> {
-    let locked = catalogs.iter().map(|catalog| {
-        Ok(LockedCatalog {
-            name: catalog.name.clone(),
-            image: catalog.image.clone(),
-            digest: digest(catalog)?,
-        })
-    });
-    let locked = locked.collect::<Result<_, Failure>>()?;
-    Ok(Lock::new(locked, installs).to_text())
+pub(super) fn catalog(catalog: &Catalog) -> Result<LockedCatalog, Failure> {
+    Ok(LockedCatalog {
+        name: catalog.name.clone(),
+        image: catalog.image.clone(),
+        digest: digest(catalog)?,
+    })
 }
 
 fn digest(catalog: &Catalog) -> Result<String, Failure> {

@@ -10,19 +10,20 @@ use rayon::prelude::*;
 
 use super::{
     failure::{Class, Failure},
-    folder,
+    filename_args::FilenameArgs,
+    inputs::Inputs,
     install_args::{InstallArgs, words},
-    locked,
-    output::{self, Format, Install},
+    installs, locked,
+    output::{self, Format, Output},
     package::PackageArgs,
-    source_args::tell_notices,
+    parts::{Parts, PartsArgs},
+    secret_args::SecretArgs,
     threads,
 };
 use crate::{
     bundle,
-    manifest::{Manifest, names},
+    install::Wanted,
     problem::Problem,
-    render,
     source::{self, Sources},
 };
 
@@ -59,100 +60,58 @@ Examples:
 pub(super) struct RenderArgs {
     /// Bundle: a folder or tar archive with `manifests` and `metadata` in it, an image (docker://IMAGE, oci:DIR,
     /// oci-archive:FILE or docker-archive:FILE), or `-`; with --catalog, name of a package
-    #[arg(value_name = "SOURCE|PACKAGE", required_unless_present = "each")]
-    source: Option<PathBuf>,
+    #[arg(value_name = "SOURCE|PACKAGE")]
+    pub source: Option<PathBuf>,
     /// Render every bundle below a folder, on all cores; needs `-o dir:DIR` or `-o kustomize:DIR`
-    #[arg(long, value_name = "DIR", conflicts_with = "source")]
+    #[arg(long, value_name = "DIR", conflicts_with_all = ["source", "filename", "catalog"])]
     each: Option<PathBuf>,
+    #[command(flatten)]
+    pub filename: FilenameArgs,
     /// Output: yaml, json, name, dir:DIR or kustomize:DIR
     #[arg(short, long, value_name = "FORMAT", default_value = "yaml", add = words(&["yaml", "json", "name", "dir:", "kustomize:"]))]
     output: Format,
     #[command(flatten)]
-    install: InstallArgs,
+    pub parts: PartsArgs,
     #[command(flatten)]
-    package: PackageArgs,
+    pub secrets: SecretArgs,
+    #[command(flatten)]
+    pub install: InstallArgs,
+    #[command(flatten)]
+    pub package: PackageArgs,
 }
 
 /// Runs the command.
 ///
 /// # Errors
-/// When the bundle is refused or the output cannot be written.
+/// When something is refused, or the output cannot be written.
 pub(super) fn run(args: &RenderArgs) -> Result<(), Failure> {
+    let parts = args.parts.parts()?;
     if let Some(each) = &args.each {
-        return render_each(each, args, &args.install.open_sources()?);
+        return render_each(each, args, &parts);
     }
-    let sources = args.install.open_sources()?;
-    let source = args.source.as_deref().unwrap_or(Path::new("."));
-    if args.package.choice.catalogs.is_given() {
-        let package = args.package.render(source, &args.install, &sources)?;
-        output::tell_problems(&package.problems, "");
-        write(package.installs, &args.output)?;
-        // Only now does it say what is there.
-        return match package.lock {
-            Some((path, text)) => locked::write(&path, &text),
-            None => Ok(()),
-        };
-    }
-    if let Format::Folder(folder) | Format::Kustomize(folder) = &args.output {
+    let mut problems = vec![];
+    let inputs = Inputs::read(args, &mut problems)?;
+    let wanted = inputs.wanted(args, &parts, &mut problems)?;
+    let sources = inputs.open_sources(&wanted, &args.install)?;
+    if let (Some((folder, _)), Some(source)) = (args.output.folder(), &args.source) {
         stay_outside(folder, source)?;
     }
-    let (manifests, problems) = render_one(source, args, &sources)?;
-    tell_notices(&sources);
+    let rendered = installs::render(&wanted, inputs.run(args, &sources, &parts))?;
+    problems.extend(rendered.outcome.told());
     output::tell_problems(&problems, "");
-    write(vec![manifests.into()], &args.output)
-}
-
-/// Writes objects to where the user wants them.
-fn write(installs: Vec<Install>, format: &Format) -> Result<(), Failure> {
-    match format {
-        Format::Folder(folder) => {
-            write_folder(folder, installs, false).map(|summary| output::tell(&summary))
-        }
-        Format::Kustomize(folder) => {
-            write_folder(folder, installs, true).map(|summary| output::tell(&summary))
-        }
-        format => output::print(installs, format),
-    }
-}
-
-fn render_one(
-    source: &Path,
-    args: &RenderArgs,
-    sources: &Sources,
-) -> Result<(Vec<Manifest>, Vec<Problem>), Failure> {
-    let mut problems = vec![];
-    let mut manifests = vec![];
-    let read = &args.install.read;
-    let bundle = read.bundle(source, sources, &mut problems);
-    let bundle = bundle.map_err(|failure| {
-        // What is not there may be meant as the name of a package.
-        let is_name = |text: &str| names::label_error(text).is_none();
-        if source.to_str().is_some_and(is_name) && !source.exists() {
-            failure.with_hint("for a package of a catalog, name the catalog with --catalog")
-        } else {
-            failure
-        }
-    })?;
-    if let Some(bundle) = bundle {
-        let mut of_flags = vec![];
-        match args.install.options(&bundle, &mut of_flags) {
-            Ok(options) => {
-                problems.extend(of_flags);
-                match render::render(bundle, &options) {
-                    Ok(rendered) => {
-                        problems.extend(rendered.problems);
-                        manifests = rendered.manifests;
-                    }
-                    Err(found) => problems.extend(found),
-                }
-            }
-            // What is wrong with the bundle comes before what is wrong with the flags.
-            Err(failure) if !read.refuses(&problems) => return Err(failure),
-            Err(_) => {}
+    let mut written = Ok(());
+    if !rendered.output.installs.is_empty() {
+        written = output::write(rendered.output, &args.output, &parts);
+        // Only now does it say what is there.
+        if let (Ok(()), Some((path, text))) = (&written, &rendered.lock) {
+            written = locked::write(path, text);
         }
     }
-    let problems = read.accept(problems, &source.display().to_string())?;
-    Ok((manifests, problems))
+    let ended = rendered.outcome.end(&wanted.installs);
+    if let (Err(_), Err(stopped)) = (&written, &ended) {
+        output::tell(&stopped.text(""));
+    }
+    written.and(ended)
 }
 
 /// Refuses a folder for output that is part of the bundle itself.
@@ -167,34 +126,14 @@ fn stay_outside(path: &Path, source: &Path) -> Result<(), Failure> {
     Err(Failure::new(Class::Usage, message).with_hint("write to another folder"))
 }
 
-/// Writes the files of objects; tells what was done.
-fn write_folder(
-    path: &Path,
-    installs: Vec<Install>,
-    with_kustomization: bool,
-) -> Result<String, Failure> {
-    let files = output::files(installs, with_kustomization);
-    let summary = folder::write(path, &files)?;
-    Ok(format!(
-        "{}: {} written, {} unchanged, {} removed",
-        path.display(),
-        summary.written,
-        summary.unchanged,
-        summary.removed,
-    ))
-}
-
-fn render_each(root: &Path, args: &RenderArgs, sources: &Sources) -> Result<(), Failure> {
-    let (target, with_kustomization) = match &args.output {
-        Format::Folder(folder) => (folder, false),
-        Format::Kustomize(folder) => (folder, true),
-        _ => {
-            let message = "--each needs a folder to write to";
-            return Err(
-                Failure::new(Class::Usage, message).with_hint("use -o dir:DIR or -o kustomize:DIR")
-            );
-        }
+fn render_each(root: &Path, args: &RenderArgs, parts: &Parts) -> Result<(), Failure> {
+    let Some((target, layout)) = args.output.folder() else {
+        let message = "--each needs a folder to write to";
+        let hint = "use -o dir:DIR or -o kustomize:DIR";
+        return Err(Failure::new(Class::Usage, message).with_hint(hint));
     };
+    let inputs = Inputs::read(args, &mut vec![])?;
+    let sources = inputs.open_sources(&Wanted::default(), &args.install)?;
     let bundles = source::folders_with(root, bundle::FOLDERS[0])?;
     if bundles.is_empty() {
         let message = format!("there is no bundle below {}", root.display());
@@ -206,9 +145,11 @@ fn render_each(root: &Path, args: &RenderArgs, sources: &Sources) -> Result<(), 
         let folder = target.join(source.strip_prefix(root).unwrap_or(source));
         let outside = stay_outside(&folder, source);
         let rendered = outside
-            .and_then(|()| render_one(source, args, sources))
-            .and_then(|(manifests, problems)| {
-                write_folder(&folder, vec![manifests.into()], with_kustomization).map(|_| problems)
+            .and_then(|()| render_one(source, args, &inputs, (&sources, parts)))
+            .and_then(|(output, mut problems)| {
+                let (output, note) = output::select(output, &args.output, parts);
+                problems.extend(note);
+                output::write_folder(&folder, layout, output).map(|_| problems)
             });
         if shows_progress {
             output::show_progress(done.fetch_add(1, Ordering::Relaxed) + 1, all);
@@ -239,4 +180,19 @@ fn render_each(root: &Path, args: &RenderArgs, sources: &Sources) -> Result<(), 
             Ok(())
         }
     }
+}
+
+/// Renders one bundle of several, with what there is to say about it.
+fn render_one(
+    source: &Path,
+    args: &RenderArgs,
+    inputs: &Inputs,
+    (sources, parts): (&Sources, &Parts),
+) -> Result<(Output, Vec<Problem>), Failure> {
+    let mut problems = vec![];
+    let wanted = inputs.wanted_of(source, args, &mut problems)?;
+    let rendered = installs::render(&wanted, inputs.run(args, sources, parts))?;
+    problems.extend(rendered.outcome.told());
+    rendered.outcome.end(&wanted.installs)?;
+    Ok((rendered.output, problems))
 }

@@ -16,6 +16,7 @@ use super::{
 };
 use crate::{
     limits::Limits,
+    logins::PullSecret,
     oci::platform::Platform,
     source::{
         self, Settings, Sources, layout,
@@ -118,11 +119,16 @@ impl SourceArgs {
         common.next().map(|file| &file.path)
     }
 
-    /// What content is read with. `common_ca` says whose the CA is that is for no registry in particular.
+    /// What content is read with. `common_ca` says whose the CA is that is for no registry in
+    /// particular; `pull_secrets` open registries before anything else does.
     ///
     /// # Errors
     /// When a file with a CA cannot be read.
-    pub(super) fn open(&self, common_ca: CommonCa) -> Result<Sources, Failure> {
+    pub(super) fn open(
+        &self,
+        common_ca: CommonCa,
+        pull_secrets: Vec<PullSecret>,
+    ) -> Result<Sources, Failure> {
         let limits = self.limits();
         let mut ca_files = vec![];
         for CaFile { registry, path } in &self.ca_file {
@@ -142,7 +148,7 @@ impl SourceArgs {
             offline: self.offline,
             cache: !self.no_cache,
             authfile: self.authfile.clone(),
-            pull_secrets: vec![],
+            pull_secrets,
             registries: RegistrySettings {
                 ca_files,
                 insecure: self.insecure_registry.clone(),

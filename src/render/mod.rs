@@ -13,8 +13,13 @@ mod names;
 mod options;
 pub mod overrides;
 
+use serde_json::Value;
+
 use self::generate::{GENERATORS, Rendering};
-pub use self::{join::join, options::RenderOptions};
+pub use self::{
+    join::{Brought, Joined, Owned, join},
+    options::{RenderOptions, StoredCsv},
+};
 use crate::{
     bundle::Bundle,
     manifest::{Manifest, order},
@@ -73,12 +78,7 @@ pub fn render(bundle: Bundle, options: &RenderOptions) -> Result<Rendered, Vec<P
         mut problems,
         ..
     } = rendering;
-    for manifest in &mut manifests {
-        let metadata = manifest.metadata_mut();
-        LIVE_ONLY
-            .iter()
-            .for_each(|field| drop(metadata.remove(*field)));
-    }
+    manifests.iter_mut().for_each(strip);
     let mut manifests = duplicates::merge(manifests, &mut problems);
     if problems.iter().any(Problem::is_error) {
         return Err(problems);
@@ -88,4 +88,28 @@ pub fn render(bundle: Bundle, options: &RenderOptions) -> Result<Rendered, Vec<P
         manifests,
         problems,
     })
+}
+
+/// What `kubectl apply` keeps of an object in the object itself.
+const LAST_APPLIED: &str = "kubectl.kubernetes.io/last-applied-configuration";
+
+/// Takes out of an object of the user's own, which may be from a cluster, what belongs to it there.
+pub fn strip_live(manifest: &mut Manifest) {
+    strip(manifest);
+    manifest.object_mut().remove("status");
+    let metadata = manifest.metadata_mut();
+    if let Some(Value::Object(annotations)) = metadata.get_mut("annotations") {
+        annotations.remove(LAST_APPLIED);
+        if annotations.is_empty() {
+            metadata.remove("annotations");
+        }
+    }
+}
+
+/// Takes out of an object what belongs to it in a cluster.
+fn strip(manifest: &mut Manifest) {
+    let metadata = manifest.metadata_mut();
+    for field in LIVE_ONLY {
+        metadata.remove(field);
+    }
 }

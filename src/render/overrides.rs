@@ -6,18 +6,20 @@
 //! - a mount replaces the one that uses the same volume only when there is no doubt which one is meant (v1 loses a
 //!   second mount of one volume);
 //! - an empty `podAntiAffinity` removes just that (v0 removes all affinity);
-//! - `selector` is honoured (both ignore it);
+//! - `selector` is honoured (both ignore it), but not for the cluster's proxy, which is no wish of the user's;
 //! - an unknown field is refused on every level (both drop it below the first).
 
-use std::collections::BTreeSet;
+mod apply;
 
-use serde_json::{Map, Value};
+use std::{collections::BTreeSet, fmt};
 
-use super::containers::{containers, name, pod_spec, template};
+use serde_json::{Map, Value, json};
+
+use super::containers::name;
 use crate::{
     limits::Limits,
-    manifest::{Manifest, conform::conform, go_types, list_at, map_at, yaml},
-    problem::Problem,
+    manifest::{conform::conform, go_types, label_selector::LabelSelector, yaml},
+    problem::{Place, Problem},
 };
 
 const RULE: &str = "config";
@@ -25,10 +27,40 @@ const RULE: &str = "config";
 /// The fields of a ClusterExtension's inline configuration.
 const INLINE: [&str; 2] = ["watchNamespace", "deploymentConfig"];
 
-/// The overrides; each field is as it was given.
-#[derive(Debug, Default)]
+/// The overrides; each field is as it was given. Passwords may stand in variables, so none is shown in debug output.
+#[derive(Clone, Default)]
 pub struct Overrides {
     fields: Map<String, Value>,
+    /// `selector`, read; without one every Deployment is meant.
+    selector: Option<LabelSelector>,
+    /// The variables of the cluster's proxy.
+    proxy: Vec<Value>,
+}
+
+/// The proxy of a cluster: `status` of OpenShift's Proxy object `cluster`. Passwords may stand in it, so it is not
+/// shown in debug output.
+#[derive(Clone, Default)]
+pub struct Proxy {
+    /// `httpProxy`
+    pub http: Option<String>,
+    /// `httpsProxy`
+    pub https: Option<String>,
+    /// `noProxy`
+    pub no: Option<String>,
+}
+
+impl fmt::Debug for Overrides {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let fields: Vec<_> = self.fields.keys().collect();
+        let mut shown = f.debug_struct("Overrides");
+        shown.field("fields", &fields).finish_non_exhaustive()
+    }
+}
+
+impl fmt::Debug for Proxy {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Proxy").finish_non_exhaustive()
+    }
 }
 
 impl Overrides {
@@ -59,7 +91,7 @@ impl Overrides {
             Some(document) => (document.value, document.duplicate_keys),
             None => (Value::Object(Map::new()), vec![]),
         };
-        let Value::Object(mut fields) = value else {
+        let Value::Object(fields) = value else {
             refuse("is not a map of fields".to_owned());
             return None;
         };
@@ -67,45 +99,89 @@ impl Overrides {
             let message = format!("`{}` stands twice; the last one counts", duplicate.key);
             problems.push(Problem::warning(RULE, message).at(place));
         }
-        if !INLINE.iter().any(|field| fields.contains_key(*field)) {
-            let overrides = Self::checked(fields, "", place, problems)?;
-            return Some((overrides, None));
+        let place = Place::from(place);
+        if INLINE.iter().any(|field| fields.contains_key(*field)) {
+            return Self::of_inline(fields, &place, problems);
         }
-        let watched = fields
+        Some((Self::of_subscription(fields, &place, problems)?, None))
+    }
+
+    /// The overrides that `Subscription.spec.config` holds.
+    ///
+    /// Adds everything that is wrong with them to `problems`; `place` is where they stand.
+    pub fn of_subscription(
+        config: Map<String, Value>,
+        place: &Place,
+        problems: &mut Vec<Problem>,
+    ) -> Option<Self> {
+        Self::checked(config, "", place, problems)
+    }
+
+    /// The overrides that the inline configuration of a ClusterExtension holds, and the namespace to watch.
+    ///
+    /// Adds everything that is wrong with it to `problems`; `place` is where it stands.
+    pub fn of_inline(
+        mut inline: Map<String, Value>,
+        place: &Place,
+        problems: &mut Vec<Problem>,
+    ) -> Option<(Self, Option<String>)> {
+        let mut refuse =
+            |message: String| problems.push(Problem::error(RULE, message).at(place.clone()));
+        let watched = inline
             .remove("watchNamespace")
             .filter(|value| !value.is_null());
-        let inner = fields.remove("deploymentConfig").unwrap_or_default();
-        for field in fields.keys() {
-            let message = format!(
+        let inner = inline.remove("deploymentConfig").unwrap_or_default();
+        for field in inline.keys() {
+            refuse(format!(
                 "unknown field `{field}`; beside {} it belongs into `deploymentConfig`",
                 INLINE.join(" and "),
-            );
-            problems.push(Problem::error(RULE, message).at(place));
+            ));
         }
+        let watched = watched.map(|value| match value {
+            Value::String(namespace) if !namespace.is_empty() => Ok(namespace),
+            other => Err(format!(
+                "watchNamespace: expected the name of a namespace, found {other}"
+            )),
+        });
+        let watched = watched.transpose().map_err(refuse).ok();
         let inner = match inner {
             Value::Null => Map::new(),
             Value::Object(inner) => inner,
             other => Map::from_iter([("deploymentConfig".to_owned(), other)]),
         };
         let overrides = Self::checked(inner, "deploymentConfig.", place, problems)?;
-        match watched {
-            None => Some((overrides, None)),
-            Some(Value::String(namespace)) if !namespace.is_empty() => {
-                Some((overrides, Some(namespace)))
-            }
-            Some(other) => {
-                let message =
-                    format!("watchNamespace: expected the name of a namespace, found {other}");
-                problems.push(Problem::error(RULE, message).at(place));
-                None
-            }
+        Some((overrides, watched?))
+    }
+
+    /// The same overrides, and the variables of the cluster's proxy as if they were listed after `env`. Empty ones are
+    /// left out, and all of them when `env` names any (operator-lifecycle-manager `overrides/initializer.go`).
+    #[must_use]
+    pub fn with_proxy(mut self, proxy: &Proxy) -> Self {
+        let variables = [
+            ("HTTP_PROXY", &proxy.http),
+            ("HTTPS_PROXY", &proxy.https),
+            ("NO_PROXY", &proxy.no),
+        ];
+        let is_named = |variable: &Value| {
+            let mut names = variables.iter().map(|(name, _)| *name);
+            names.any(|known| known == name(variable))
+        };
+        if !self.list("env").iter().any(is_named) {
+            let set = variables
+                .into_iter()
+                .filter_map(|(name, value)| Some((name, value.as_deref()?)))
+                .filter(|(_, value)| !value.is_empty());
+            self.proxy = set
+                .map(|(name, value)| json!({"name": name, "value": value}))
+                .collect();
         }
+        self
     }
 
     fn checked(
         fields: Map<String, Value>,
         path: &str,
-        place: &str,
+        place: &Place,
         problems: &mut Vec<Problem>,
     ) -> Option<Self> {
         // Go drops an empty block, but here `affinity: {}` and `resources: {}` are orders to remove.
@@ -124,58 +200,26 @@ impl Overrides {
             Value::Object(fields) => fields,
             _ => Map::new(),
         };
-        let errors: Vec<_> = wrong.chain(unknown).chain(unnamed(&fields, path)).collect();
+        let mut errors: Vec<_> = wrong.chain(unknown).chain(unnamed(&fields, path)).collect();
+        let selector = fields.get("selector").map(LabelSelector::parse);
+        let selector = selector.transpose().unwrap_or_else(|wrong| {
+            errors.extend(wrong.iter().map(|error| format!("{path}selector.{error}")));
+            None
+        });
         let is_good = errors.is_empty();
-        problems.extend(
-            errors
-                .into_iter()
-                .map(|message| Problem::error(RULE, message).at(place)),
-        );
-        problems.extend(
-            named_twice(&fields, path).map(|message| Problem::warning(RULE, message).at(place)),
-        );
+        let errors = errors.into_iter();
+        problems.extend(errors.map(|message| Problem::error(RULE, message).at(place.clone())));
+        let twice = named_twice(&fields, path);
+        problems.extend(twice.map(|message| Problem::warning(RULE, message).at(place.clone())));
         for (name, value) in given.into_iter().filter(|(_, value)| !value.is_null()) {
             let part = fields.entry(name).or_insert_with(|| value.clone());
             keep_empty_parts(part, value);
         }
-        is_good.then_some(Self { fields })
-    }
-
-    /// Changes a Deployment, unless the selector leaves it out.
-    pub(super) fn apply(&self, deployment: &mut Manifest) {
-        if self.fields.is_empty() || !self.selects(deployment) {
-            return;
-        }
-        if let Some(annotations) = self.fields.get("annotations").and_then(Value::as_object) {
-            annotate(deployment.metadata_mut(), annotations);
-            let spec = map_at(deployment.object_mut(), "spec");
-            annotate(map_at(template(spec), "metadata"), annotations);
-        }
-        let pod_spec = pod_spec(map_at(deployment.object_mut(), "spec"));
-        for container in containers(pod_spec) {
-            merge(container, "env", self.list("env"), replace_by_name);
-            merge(container, "envFrom", self.list("envFrom"), add_unless_there);
-            let mounts = self.list("volumeMounts");
-            for mount in mounts {
-                replace_mount(list_at(container, "volumeMounts"), mount, mounts);
-            }
-            if let Some(resources) = self.fields.get("resources") {
-                set_or_remove(container, "resources", resources);
-            }
-        }
-        merge(pod_spec, "volumes", self.list("volumes"), replace_by_name);
-        merge(
-            pod_spec,
-            "tolerations",
-            self.list("tolerations"),
-            add_unless_there,
-        );
-        if let Some(selector) = self.fields.get("nodeSelector") {
-            set_or_remove(pod_spec, "nodeSelector", selector);
-        }
-        if let Some(affinity) = self.fields.get("affinity").and_then(Value::as_object) {
-            change_affinity(pod_spec, affinity);
-        }
+        is_good.then_some(Self {
+            fields,
+            selector,
+            proxy: vec![],
+        })
     }
 
     fn list(&self, field: &str) -> &[Value] {
@@ -183,29 +227,6 @@ impl Overrides {
             .get(field)
             .and_then(Value::as_array)
             .map_or(&[], Vec::as_slice)
-    }
-
-    /// Whether `selector` matches the pods of the Deployment; without one, all do.
-    fn selects(&self, deployment: &Manifest) -> bool {
-        let Some(selector) = self.fields.get("selector") else {
-            return true;
-        };
-        let labels = deployment
-            .object()
-            .get("spec")
-            .and_then(|spec| spec.pointer("/template/metadata/labels"));
-        let label = |key: &str| labels.and_then(|labels| labels.get(key)?.as_str());
-        let wanted = selector.get("matchLabels").and_then(Value::as_object);
-        let equal = wanted
-            .into_iter()
-            .flatten()
-            .all(|(key, value)| label(key) == value.as_str());
-        let expressions = selector.get("matchExpressions").and_then(Value::as_array);
-        equal
-            && expressions
-                .into_iter()
-                .flatten()
-                .all(|expression| matches(expression, label))
     }
 }
 
@@ -234,12 +255,7 @@ fn unnamed<'a>(fields: &'a Map<String, Value>, path: &'a str) -> impl Iterator<I
         ("volumeMounts", "mountPath"),
     ];
     required.into_iter().flat_map(move |(list, field)| {
-        let items = fields
-            .get(list)
-            .and_then(Value::as_array)
-            .into_iter()
-            .flatten();
-        let lacking = items
+        let lacking = items(fields, list)
             .enumerate()
             .filter(move |(_, item)| item.get(field).is_none());
         lacking.map(move |(at, _)| format!("{path}{list}[{at}].{field} is missing"))
@@ -251,15 +267,20 @@ fn named_twice<'a>(
     path: &'a str,
 ) -> impl Iterator<Item = String> + 'a {
     ["env", "volumes"].into_iter().flat_map(move |list| {
-        let items = fields
-            .get(list)
-            .and_then(Value::as_array)
-            .into_iter()
-            .flatten();
         let mut seen = BTreeSet::new();
-        let again = items.map(name).filter(move |name| !seen.insert(*name));
+        let again = items(fields, list)
+            .map(name)
+            .filter(move |name| !seen.insert(*name));
         again.map(move |name| format!("{path}{list} holds {name:?} twice; the last one counts"))
     })
+}
+
+fn items<'a>(
+    fields: &'a Map<String, Value>,
+    list: &str,
+) -> impl Iterator<Item = &'a Value> + use<'a> {
+    let items = fields.get(list).and_then(Value::as_array);
+    items.into_iter().flatten()
 }
 
 /// Puts back the empty maps that Go's encoder would leave out, one level deep: that is where they mean "remove".
@@ -270,100 +291,5 @@ fn keep_empty_parts(part: &mut Value, given: Value) {
                 part.entry(name).or_insert(value);
             }
         }
-    }
-}
-
-fn matches<'a>(expression: &Value, label: impl Fn(&str) -> Option<&'a str>) -> bool {
-    let text = |field: &str| {
-        expression
-            .get(field)
-            .and_then(Value::as_str)
-            .unwrap_or_default()
-    };
-    let value = label(text("key"));
-    let values = expression.get("values").and_then(Value::as_array);
-    let among = values
-        .into_iter()
-        .flatten()
-        .any(|one| value.is_some() && one.as_str() == value);
-    match text("operator") {
-        "In" => among,
-        "NotIn" => !among,
-        "Exists" => value.is_some(),
-        "DoesNotExist" => value.is_none(),
-        _ => false,
-    }
-}
-
-/// Existing annotations win.
-fn annotate(metadata: &mut Map<String, Value>, added: &Map<String, Value>) {
-    let annotations = map_at(metadata, "annotations");
-    for (key, value) in added {
-        annotations.entry(key).or_insert_with(|| value.clone());
-    }
-}
-
-fn merge(
-    owner: &mut Map<String, Value>,
-    field: &str,
-    added: &[Value],
-    how: fn(&mut Vec<Value>, &Value),
-) {
-    if added.is_empty() {
-        return;
-    }
-    let list = list_at(owner, field);
-    for item in added {
-        how(list, item);
-    }
-}
-
-fn replace_by_name(list: &mut Vec<Value>, item: &Value) {
-    match list.iter_mut().find(|old| name(old) == name(item)) {
-        Some(old) => *old = item.clone(),
-        None => list.push(item.clone()),
-    }
-}
-
-fn add_unless_there(list: &mut Vec<Value>, item: &Value) {
-    if !list.contains(item) {
-        list.push(item.clone());
-    }
-}
-
-/// A path takes one mount, so the same path is replaced; else the mount of the same volume is, if on both sides there
-/// is only one.
-fn replace_mount(list: &mut Vec<Value>, item: &Value, added: &[Value]) {
-    let same_name = |mount: &&Value| name(mount) == name(item);
-    let path = item.get("mountPath");
-    let same_path = list.iter().position(|old| old.get("mountPath") == path);
-    let is_only = |mounts: &[Value]| mounts.iter().filter(same_name).count() == 1;
-    let only = (is_only(list) && is_only(added))
-        .then(|| list.iter().position(|old| name(old) == name(item)));
-    match same_path.or(only.flatten()) {
-        Some(at) => list[at] = item.clone(),
-        None => list.push(item.clone()),
-    }
-}
-
-fn set_or_remove(owner: &mut Map<String, Value>, field: &str, value: &Value) {
-    if value.as_object().is_some_and(Map::is_empty) {
-        owner.remove(field);
-    } else {
-        owner.insert(field.to_owned(), value.clone());
-    }
-}
-
-/// `{}` removes everything; a part that is given replaces its like, and an empty one removes it.
-fn change_affinity(pod_spec: &mut Map<String, Value>, given: &Map<String, Value>) {
-    let mut affinity = match pod_spec.remove("affinity") {
-        Some(Value::Object(affinity)) if !given.is_empty() => affinity,
-        _ => Map::new(),
-    };
-    for (part, value) in given {
-        set_or_remove(&mut affinity, part, value);
-    }
-    if !affinity.is_empty() {
-        pod_spec.insert("affinity".to_owned(), affinity.into());
     }
 }

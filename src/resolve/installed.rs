@@ -14,7 +14,7 @@ use crate::{
 /// # Errors
 /// When no catalog has the bundle, none has one that says it can be installed over it, and its name does not tell.
 pub fn installed_bundle(
-    catalogs: &[Catalog],
+    catalogs: &[&Catalog],
     wanted: &str,
     name: &str,
     version: Option<&Version>,
@@ -42,7 +42,7 @@ pub fn installed_bundle(
     let package = if is_of(wanted) || is_followed(catalogs, wanted, name)? {
         Some(wanted)
     } else {
-        let mut packages = catalogs.iter().flat_map(Catalog::packages);
+        let mut packages = catalogs.iter().flat_map(|catalog| catalog.packages());
         packages.find(|package| is_of(package))
     };
     if let Some(package) = package {
@@ -87,7 +87,7 @@ fn of_bundle(
 }
 
 /// Whether a bundle of the wanted package says that it can be installed over the one that is installed.
-fn is_followed(catalogs: &[Catalog], wanted: &str, name: &str) -> Result<bool, Refusal> {
+fn is_followed(catalogs: &[&Catalog], wanted: &str, name: &str) -> Result<bool, Refusal> {
     for catalog in catalogs {
         let package = catalog.package(wanted, Detail::Choice)?.unwrap_or_default();
         let mut entries = package.channels.iter().flat_map(|channel| &channel.entries);

@@ -1,6 +1,8 @@
 //! `olm.lock`: what was chosen, so that the same is installed again, and so that a person sees in a diff what a new
 //! choice changes. It is YAML with one value a line, sorted keys, and installs in install order.
 
+use std::collections::BTreeSet;
+
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
@@ -64,6 +66,12 @@ pub struct LockedInstall {
     /// How it was asked for; nothing when something else needs it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub asked: Option<Asked>,
+    /// The installed bundle that it takes the place of.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub replaces: Option<String>,
+    /// What the installs are called that it is for; none when flags ask for it.
+    #[serde(default, rename = "for", skip_serializing_if = "BTreeSet::is_empty")]
+    pub installs: BTreeSet<String>,
     /// The bundles that need it.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub required_by: Vec<String>,
@@ -73,6 +81,9 @@ pub struct LockedInstall {
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct Asked {
+    /// The only catalog to take it from.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub catalog: Option<String>,
     /// The channels.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub channels: Vec<String>,
@@ -144,12 +155,5 @@ impl Lock {
             Some(install) => Err(format!("it has no digest of {}", install.bundle)),
             None => Ok(lock),
         }
-    }
-
-    /// The install of a package that was asked for.
-    #[must_use]
-    pub fn asked_for(&self, package: &str) -> Option<&LockedInstall> {
-        let mut installs = self.installs.iter();
-        installs.find(|install| install.package == package && install.asked.is_some())
     }
 }

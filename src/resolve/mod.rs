@@ -34,7 +34,7 @@ pub use self::{
     candidate::{Candidate, Chosen},
     installed::installed_bundle,
     refusal::{Reason, Refusal},
-    request::{Installed, Provided, Request, Rules, UpgradePolicy, Wanted},
+    request::{Installed, InstalledBundle, Provided, Request, Rules, UpgradePolicy, Wanted},
 };
 use crate::{
     catalog::{Catalog, CatalogBundle},
@@ -65,7 +65,7 @@ pub struct Resolution {
 /// # Errors
 /// When a package has no bundle that can be chosen, or the bundles cannot be had together. Everything that is wrong
 /// with what is wanted is told at once; what goes together is only looked at when nothing is.
-pub fn resolve(catalogs: &[Catalog], request: &Request) -> Result<Resolution, Refusal> {
+pub fn resolve(catalogs: &[&Catalog], request: &Request) -> Result<Resolution, Refusal> {
     let universe = Universe::new(catalogs);
     let asked = asked(&universe, request);
     let solution = solve(&universe, &asked, request)?;
@@ -74,7 +74,7 @@ pub fn resolve(catalogs: &[Catalog], request: &Request) -> Result<Resolution, Re
 
 /// What [`resolve`] answers, and what became of each package that is wanted and of every version of it.
 pub fn explain(
-    catalogs: &[Catalog],
+    catalogs: &[&Catalog],
     request: &Request,
 ) -> (Vec<Explanation>, Result<Resolution, Refusal>) {
     let universe = Universe::new(catalogs);

@@ -1,10 +1,13 @@
 //! What is asked of the catalogs: which packages, by whose rules, and what is there already.
 
-use std::fmt;
+use std::{fmt, str::FromStr};
 
 use semver::Version;
 
-use crate::{catalog::Gvk, versions::Constraint};
+use crate::{
+    catalog::Gvk,
+    versions::{self, Constraint},
+};
 
 /// What is to be resolved. Everything wanted is resolved together, so that it fits together.
 #[derive(Debug, Clone, Default)]
@@ -122,4 +125,66 @@ pub enum Provided {
         /// Its version.
         version: Option<Version>,
     },
+}
+
+/// An API begins with its kind, which begins with a capital; names of packages have none.
+impl FromStr for Provided {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        if !text.starts_with(|first: char| first.is_ascii_uppercase()) {
+            let (name, version) = with_version(text)?;
+            return Ok(Self::Package { name, version });
+        }
+        let mut parts = text.splitn(3, '.').map(str::to_owned);
+        match (parts.next(), parts.next(), parts.next()) {
+            (Some(kind), Some(version), group) => Ok(Self::Api(Gvk {
+                group: group.unwrap_or_default(),
+                version,
+                kind,
+            })),
+            _ => Err("use KIND.VERSION.GROUP for an API".to_owned()),
+        }
+    }
+}
+
+/// A bundle that is installed already, as the user tells: `NAME[=VERSION]`.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct InstalledBundle {
+    /// The name of the bundle.
+    pub name: String,
+    /// Its version, where it was told.
+    pub version: Option<Version>,
+}
+
+impl FromStr for InstalledBundle {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        let (name, version) = with_version(text)?;
+        Ok(Self { name, version })
+    }
+}
+
+/// As the user wrote it, but for how the version is written.
+impl fmt::Display for InstalledBundle {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match &self.version {
+            Some(version) => write!(f, "{}={version}", self.name),
+            None => f.write_str(&self.name),
+        }
+    }
+}
+
+/// Splits `NAME[=VERSION]`.
+fn with_version(text: &str) -> Result<(String, Option<Version>), String> {
+    let (name, version) = match text.split_once('=') {
+        Some((_, "")) => return Err("a version is missing behind the `=`".to_owned()),
+        Some((name, version)) => (name, Some(versions::parse_tolerant(version)?)),
+        None => (text, None),
+    };
+    if name.is_empty() || name.contains('/') {
+        return Err(format!("{name:?} cannot be a name"));
+    }
+    Ok((name.to_owned(), version))
 }

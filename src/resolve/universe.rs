@@ -18,7 +18,7 @@ type Known = Option<Arc<Package>>;
 #[derive(Debug)]
 pub struct Universe<'c> {
     /// The catalogs, as the user named them.
-    pub catalogs: &'c [Catalog],
+    pub catalogs: &'c [&'c Catalog],
     packages: RefCell<BTreeMap<Place, Known>>,
 }
 
@@ -28,7 +28,7 @@ pub type Place = (usize, String);
 impl<'c> Universe<'c> {
     /// The universe of these catalogs.
     #[must_use]
-    pub fn new(catalogs: &'c [Catalog]) -> Self {
+    pub fn new(catalogs: &'c [&'c Catalog]) -> Self {
         let packages = RefCell::default();
         Self { catalogs, packages }
     }

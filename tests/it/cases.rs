@@ -1,7 +1,8 @@
 //! Cases that are data: a newcomer adds one without writing Rust.
 //!
 //! `testdata/check/<situation>.yaml` is a bundle and the problems it must be told of; `testdata/render/<situation>/`
-//! is a bundle, flags and, in `expected.snap`, the whole output. Both describe the bundle as [`Case`] says.
+//! is a bundle, flags and, in `expected.snap`, the whole output. Both describe the bundle as [`Case`] says. A render
+//! case may hold vectors too: what OLM v0's own functions give for the same bundle, and where we differ on purpose.
 
 use std::{collections::BTreeMap, fs, path::Path};
 
@@ -37,6 +38,24 @@ pub(crate) struct Case {
     /// For `check`: every line that it prints, in order.
     #[serde(default)]
     problems: Vec<String>,
+    /// For `render`: parts of its output as OLM v0 makes them.
+    #[serde(default)]
+    vectors: Vec<Vector>,
+}
+
+/// A part of an object, as OLM v0 makes it.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Vector {
+    /// `Kind/name`, or the kind alone where there is only one.
+    object: String,
+    /// JSON pointer to the part.
+    at: String,
+    /// What OLM v0 makes of it.
+    json: String,
+    /// Where we differ: a JSON merge patch.
+    #[serde(default)]
+    but: Value,
 }
 
 #[derive(Deserialize)]
@@ -143,6 +162,41 @@ fn render_prints_what_each_case_expects() {
             omit_expression => true,
         }, { insta::assert_snapshot!("expected", text) });
     });
+}
+
+#[test]
+fn render_makes_what_olm_v0_makes() {
+    let mut compared = 0;
+    let folders = fs::read_dir(root().join("testdata/render")).expect("cases");
+    for folder in folders.flatten() {
+        let case = read(&folder.path().join("case.yaml"));
+        if case.vectors.is_empty() {
+            continue;
+        }
+        let run = run_on(&case, "render");
+        let objects = yaml::read(run.stdout.as_bytes(), &Limits::DEFAULT).expect("YAML");
+        for vector in &case.vectors {
+            let is_meant = |object: &&Value| {
+                let kind = object["kind"].as_str().unwrap_or_default();
+                let name = object["metadata"]["name"].as_str().unwrap_or_default();
+                vector.object == kind || vector.object == format!("{kind}/{name}")
+            };
+            let mut found = objects
+                .iter()
+                .map(|document| &document.value)
+                .filter(is_meant);
+            let object = found.next().expect("the object of a vector");
+            assert!(found.next().is_none(), "several are {}", vector.object);
+            let mut expected = serde_json::from_str(&vector.json).expect("a vector");
+            if !vector.but.is_null() {
+                merge(&mut expected, &vector.but);
+            }
+            let part = object.pointer(&vector.at);
+            assert_eq!(part, Some(&expected), "{} of {}", vector.at, vector.object);
+            compared += 1;
+        }
+    }
+    assert!(compared >= 4, "vectors are missing");
 }
 
 /// Names, folders and times that differ from machine to machine must not show.

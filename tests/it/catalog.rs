@@ -1,85 +1,16 @@
 //! What commands make of catalogs: cases that are data, and the lists of opm.
 //!
-//! `testdata/catalog/<situation>.yaml` has the arguments and everything that the program gives, and, where it needs
-//! one that is not in `testdata/catalogs`, the files of a catalog.
+//! `testdata/catalog/<situation>.yaml` is as `command_lines.rs` says.
 
-use std::{
-    collections::BTreeMap,
-    fs,
-    path::{Path, PathBuf},
-};
+use std::fs;
 
-use kubectl_olm::{limits::Limits, manifest::yaml};
-use serde::Deserialize;
 use serde_json::Value;
 
-use super::{
-    corpus::corpus,
-    program::{Run, program, root, run},
-};
-
-#[derive(Deserialize)]
-#[serde(deny_unknown_fields)]
-struct Case {
-    /// Files by path; the command runs in the folder that holds them, else in the project's root.
-    #[serde(default)]
-    files: BTreeMap<String, String>,
-    /// The arguments.
-    args: Vec<String>,
-    #[serde(default)]
-    stdout: String,
-    #[serde(default)]
-    stderr: String,
-    #[serde(default)]
-    code: i32,
-}
+use super::{command_lines, corpus::corpus, program::run};
 
 #[test]
 fn each_case_prints_what_it_expects() {
-    let mut wrong = vec![];
-    for path in cases() {
-        let case: Case = serde_json::from_value(read(&path))
-            .unwrap_or_else(|error| panic!("{}: {error}", path.display()));
-        let folder = tempfile::tempdir().expect("a temporary folder");
-        for (name, text) in &case.files {
-            let file = folder.path().join(name);
-            fs::create_dir_all(file.parent().expect("a folder")).expect("a folder");
-            fs::write(file, text).expect("a file");
-        }
-        let at = if case.files.is_empty() {
-            root()
-        } else {
-            folder.path()
-        };
-        let mut program = program();
-        program.current_dir(at).args(&case.args);
-        let run: Run = program.output().expect("the program starts").into();
-        if (&run.stdout, &run.stderr, run.code) != (&case.stdout, &case.stderr, case.code) {
-            wrong.push(format!(
-                "{}: exit code {}\n{}----- standard error\n{}",
-                path.display(),
-                run.code,
-                run.stdout,
-                run.stderr
-            ));
-        }
-    }
-    assert!(wrong.is_empty(), "\n{}", wrong.join("\n\n"));
-}
-
-fn cases() -> Vec<PathBuf> {
-    let entries = fs::read_dir(root().join("testdata/catalog")).expect("cases");
-    let mut cases: Vec<_> = entries.map(|entry| entry.expect("a case").path()).collect();
-    cases.sort();
-    assert!(cases.len() > 10, "cases are missing");
-    cases
-}
-
-fn read(path: &Path) -> Value {
-    let text = fs::read(path).expect("a case");
-    let documents = yaml::read(&text, &Limits::DEFAULT)
-        .unwrap_or_else(|error| panic!("{}: {error}", path.display()));
-    documents.into_iter().next().expect("a document").value
+    command_lines::check("testdata/catalog");
 }
 
 #[test]

@@ -65,7 +65,7 @@ fn resolve(text: String, wanted: &str) -> Result<Resolution, Refusal> {
         wanted: vec![wanted],
         ..Request::default()
     };
-    resolve::resolve(&[catalog], &request)
+    resolve::resolve(&[&catalog], &request)
 }
 
 /// As many pigeons as labels, one hole too few: SAT solvers need exponential time to see it.

@@ -113,6 +113,50 @@ fn a_bundle_applies_whoever_makes_its_certificates() {
     }
 }
 
+#[test]
+fn installs_of_manifests_apply_with_the_pull_secrets_of_their_catalog() {
+    let render = || {
+        let mut program = program();
+        program.args(["render", "-f", "testdata/manifests/queues"]);
+        program.args(["--kube-version", "1.31.2", "--certs", "none"]);
+        program.args(["--catalog", "team=testdata/catalogs/example"]);
+        program.args(["--image-source", "example.com/=testdata/bundles"]);
+        program
+    };
+    for _ in 0..2 {
+        let (rendered, applied) = cluster().apply(&mut render(), &["-o", "name"]);
+        assert_eq!(
+            (rendered.code, applied.code),
+            (0, 0),
+            "{}{}",
+            rendered.stderr,
+            applied.stderr
+        );
+    }
+    let get = |arguments: &[&str]| {
+        let mut kubectl = cluster().kubectl();
+        kubectl.arg("get").args(arguments);
+        let got = Run::from(kubectl.output().expect("kubectl starts"));
+        assert_eq!(got.code, 0, "{}", got.stderr);
+        got.stdout
+    };
+    for (namespace, account) in [("queues", "queue-operator"), ("mail", "mail-operator")] {
+        let secrets = ["-o", "jsonpath={.imagePullSecrets[*].name}"];
+        let of_account =
+            get(&[&["serviceaccount", account, "-n", namespace], &secrets[..]].concat());
+        assert_eq!(of_account, "registry-pull");
+        let kind = get(&[
+            "secret",
+            &of_account,
+            "-n",
+            namespace,
+            "-o",
+            "jsonpath={.type}",
+        ]);
+        assert_eq!(kind, "kubernetes.io/dockerconfigjson");
+    }
+}
+
 /// What the conversion from v1beta1 makes passes every rule that the API server has for v1.
 #[test]
 fn converted_definitions_are_valid() {

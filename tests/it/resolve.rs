@@ -159,7 +159,7 @@ fn tell(case: &Case) -> String {
     let catalogs: Vec<_> = case.catalogs.iter().map(catalog).collect();
     let request = request(case);
     let mut told = String::new();
-    match resolve::resolve(&catalogs, &request) {
+    match resolve::resolve(&catalogs.iter().collect::<Vec<_>>(), &request) {
         Ok(resolution) => {
             for chosen in &resolution.chosen {
                 told += &format!("installs {}\n", line(&catalogs, chosen));
@@ -175,7 +175,7 @@ fn tell(case: &Case) -> String {
         Err(refusal) => told += &format!("refused: {}", tree(&refusal)),
     }
     if case.explanation.is_some() {
-        let (explanations, _) = resolve::explain(&catalogs, &request);
+        let (explanations, _) = resolve::explain(&catalogs.iter().collect::<Vec<_>>(), &request);
         for considered in explanations.iter().flat_map(|of| &of.considered) {
             let Considered {
                 catalog,

@@ -11,6 +11,19 @@ fn files(pairs: &[(&str, &str)]) -> Files {
         .collect()
 }
 
+/// Writes files that have no owners.
+fn write(folder: &Path, files: &Files) -> Result<Summary, FolderError> {
+    super::write(folder, wanted(files))
+}
+
+fn wanted(files: &Files) -> Wanted {
+    let mut wanted = Wanted::new(Layout::Plain, &BTreeSet::new());
+    for (name, text) in files {
+        wanted.add(name.clone(), &BTreeSet::new(), text.clone());
+    }
+    wanted
+}
+
 fn put(folder: &Path, name: &str, text: &str) {
     fs::write(folder.join(name), text).unwrap();
 }
@@ -58,7 +71,8 @@ fn a_missing_folder_is_created_with_its_parents() {
         Summary {
             written: 2,
             unchanged: 0,
-            removed: 0
+            removed: 0,
+            kept: 0
         }
     );
     assert_eq!(
@@ -96,7 +110,8 @@ fn a_second_run_touches_only_what_differs() {
         Summary {
             written: 2,
             unchanged: 1,
-            removed: 1
+            removed: 1,
+            kept: 0
         }
     );
     let mut wanted = expected(&[("a.yaml", "1"), ("b.yaml", "X"), ("d.yaml", "4")]);
@@ -115,7 +130,8 @@ fn a_second_run_touches_only_what_differs() {
         Summary {
             written: 0,
             unchanged: 3,
-            removed: 0
+            removed: 0,
+            kept: 0
         }
     );
     assert!(is_old("a.yaml") && is_old(LIST_FILE));
@@ -320,10 +336,12 @@ fn the_next_run_finishes_what_a_killed_one_began() {
             let folder = folder.path();
             write(folder, &files(&old)).unwrap();
             put(folder, "mine.yaml", "mine");
-            let wanted = files(&new);
             let listed = List::read(folder).unwrap();
-            let changes = compare(folder, &wanted, &listed, &mut BTreeSet::new()).unwrap();
-            let wanted_list = List::new(wanted.keys().cloned());
+            let wanted_list = wanted(&files(&new)).list(&listed);
+            let files_of_it = files(&new);
+            let mut foreign = BTreeSet::new();
+            let changes =
+                compare(folder, &files_of_it, &listed, &wanted_list, &mut foreign).unwrap();
             let staging = stage(folder, &changes, Some(&listed), &wanted_list).unwrap();
             assert_eq!(
                 staging.steps.len(),

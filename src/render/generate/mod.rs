@@ -5,6 +5,7 @@
 
 mod api_services;
 mod bundled_objects;
+mod cluster_service_version;
 mod custom_resource_definitions;
 mod deployments;
 mod permissions;
@@ -12,7 +13,7 @@ mod service_accounts;
 mod services;
 mod webhooks;
 
-use serde_json::json;
+use serde_json::Value;
 
 use super::{RenderOptions, certificates::Certificate};
 use crate::{bundle::ClusterServiceVersion, manifest::Manifest, problem::Problem};
@@ -37,12 +38,13 @@ type Generator = fn(&mut Rendering<'_>);
 
 /// Every generator. Their order decides which of two equal objects is named first, and nothing else.
 pub(super) const GENERATORS: &[Generator] = &[
-    namespace,
+    namespaces,
     service_accounts::generate,
     permissions::namespaced,
     permissions::cluster_wide,
     custom_resource_definitions::generate,
     bundled_objects::generate,
+    cluster_service_version::generate,
     deployments::generate,
     webhooks::validating,
     webhooks::mutating,
@@ -74,17 +76,21 @@ impl Rendering<'_> {
     }
 }
 
-/// The Namespace, when the user wants it; OLM never makes one.
-fn namespace(rendering: &mut Rendering<'_>) {
-    if rendering.options.create_namespace {
-        let object = json!({
-            "apiVersion": "v1",
-            "kind": "Namespace",
-            "metadata": {"name": rendering.namespace()},
-        });
-        rendering
-            .manifests
-            .push(Manifest::generated(object, "--create-namespace"));
+/// The Namespaces that the user wants; OLM never makes one. What a cluster has put into one stays there.
+fn namespaces(rendering: &mut Rendering<'_>) {
+    for mut manifest in rendering.options.namespaces.iter().cloned() {
+        let object = manifest.object_mut();
+        object.insert("apiVersion".to_owned(), "v1".into());
+        object.insert("kind".to_owned(), "Namespace".into());
+        if let Some(Value::Object(spec)) = object.get_mut("spec") {
+            spec.remove("finalizers");
+            if spec.is_empty() {
+                object.remove("spec");
+            }
+        }
+        manifest.metadata_mut().remove("namespace");
+        super::strip_live(&mut manifest);
+        rendering.manifests.push(manifest);
     }
 }
 

@@ -1,0 +1,205 @@
+//! Everything that a run installs, from what is wanted to what is written: catalogs are opened, bundles chosen, read and
+//! rendered, and pull Secrets added. What is wrong with one install stops that one, and the others go on.
+
+mod catalogs;
+mod choose;
+mod fetch;
+mod lock;
+mod outcome;
+mod rendered;
+
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    path::PathBuf,
+};
+
+use self::{catalogs::Catalogs, fetch::Reading, rendered::Rendering};
+pub(super) use self::{
+    choose::{judge, request},
+    outcome::Outcome,
+};
+use super::{
+    failure::Failure,
+    install_args::InstallArgs,
+    locked,
+    output::Output,
+    package::PackageArgs,
+    parts::{Part as Kind, Parts},
+    secret_args::PullSecretFlag,
+    source_args::tell_notices,
+};
+use crate::{
+    bundle::Bundle,
+    install::{self, BundleSource, Install, Wanted},
+    manifest::Manifest,
+    render::StoredCsv,
+    resolve::lock::{Lock, LockedInstall},
+    source::Sources,
+};
+
+/// What installs are rendered with.
+#[derive(Clone, Copy)]
+pub(super) struct Run<'r> {
+    /// How to install.
+    pub(super) install: &'r InstallArgs,
+    /// Where content is.
+    pub(super) package: &'r PackageArgs,
+    /// What content is read with.
+    pub(super) sources: &'r Sources,
+    /// What is printed.
+    pub(super) parts: &'r Parts,
+    /// The Secrets of the input.
+    pub(super) secrets: &'r [Manifest],
+    /// The ServiceAccounts of the input, which are in the cluster already.
+    pub(super) service_accounts: &'r [Manifest],
+    /// The Namespaces that are to be created, as the user wrote them.
+    pub(super) namespaces: &'r [Manifest],
+    /// Pull Secrets for every install.
+    pub(super) pull_secrets: &'r [PullSecretFlag],
+    /// ServiceAccounts of every install that use them besides those of Deployments.
+    pub(super) also_service_accounts: &'r [String],
+}
+
+/// A bundle that is installed.
+struct Chosen {
+    /// What a lock says of it.
+    locked: LockedInstall,
+    /// The install that asks for it; nothing when others need it.
+    asked: Option<usize>,
+    /// The installs that it is installed for.
+    roots: BTreeSet<usize>,
+    /// Where its content is.
+    content: Content,
+}
+
+/// Where the content of a bundle is.
+#[derive(Debug, Clone, PartialEq, Eq)]
+enum Content {
+    /// Where its catalog says.
+    Catalog,
+    /// In an image, which no catalog names.
+    Image,
+    /// In a source that the user names.
+    Source(PathBuf),
+}
+
+/// A bundle that was read.
+struct Part {
+    chosen: Chosen,
+    bundle: Bundle,
+    stored: Option<StoredCsv>,
+}
+
+/// What a run came to.
+pub(super) struct Rendered {
+    /// What is written.
+    pub(super) output: Output,
+    /// What there is to say of what is written, and of what is not.
+    pub(super) outcome: Outcome,
+    /// The lock to write when all else is written, and its text.
+    pub(super) lock: Option<(PathBuf, String)>,
+}
+
+/// Renders what is wanted.
+///
+/// # Errors
+/// When a lock cannot be read, or a catalog cannot be read again for one.
+pub(super) fn render(wanted: &Wanted, run: Run<'_>) -> Result<Rendered, Failure> {
+    let installs = &wanted.installs;
+    let mut outcome = begin(wanted);
+    let package = run.package;
+    let old = old_lock(run)?;
+    let path = package.lock.as_deref().filter(|_| package.locked);
+    let pinned = path.zip(old.as_ref());
+    let pins = pinned.map_or_else(BTreeMap::new, |(_, lock)| locked::pins(lock));
+    let mut catalogs = Catalogs::open(wanted, &pins, &package.image_source, run.sources);
+    let mut chosen = of_sources(installs, pinned.is_some());
+    chosen.extend(match pinned {
+        Some(locked) => lock::installs(locked, installs, &mut catalogs, &mut outcome),
+        None => choose::choose(installs, &mut catalogs, &mut outcome),
+    });
+    if let Some((path, lock)) = pinned {
+        outcome.tell(None, locked::changed(path, lock, catalogs.opened())?);
+    }
+    catalogs.tell_failures(wanted, &mut outcome);
+    let reading = Reading {
+        catalogs: &catalogs,
+        image_sources: &package.image_source,
+        read: &run.install.read,
+        sources: run.sources,
+        wants_csv: run.parts.has(Kind::Csv),
+    };
+    let parts = fetch::fetch(chosen, reading, &mut outcome);
+    tell_notices(run.sources);
+    let locks: Vec<_> = parts
+        .iter()
+        .filter_map(|part| part.chosen.for_lock(installs))
+        .collect();
+    let rendering = Rendering { wanted, run };
+    let written = rendering.render(parts, &mut outcome);
+    let stopped = outcome.stopped(installs);
+    let lock = match package.lock.clone().filter(|_| !package.locked) {
+        Some(path) => {
+            let text = lock::text(old.as_ref(), &catalogs, locks, &stopped, &outcome)?;
+            Some((path, text))
+        }
+        None => None,
+    };
+    Ok(Rendered {
+        output: Output {
+            installs: written,
+            stopped,
+        },
+        outcome,
+        lock,
+    })
+}
+
+/// The lock that is there; with `--locked` there must be one.
+fn old_lock(run: Run<'_>) -> Result<Option<Lock>, Failure> {
+    match &run.package.lock {
+        Some(path) if run.package.locked => locked::read(path, run.sources.limits()).map(Some),
+        Some(path) => locked::read_old(path, run.sources.limits()),
+        None => Ok(None),
+    }
+}
+
+/// What is known of the installs before anything is read.
+fn begin(wanted: &Wanted) -> Outcome {
+    let mut outcome = Outcome::default();
+    for (id, stopped) in &wanted.stopped {
+        outcome.stop(
+            id,
+            catalogs::refused(stopped, &format!("{id} was not rendered")),
+        );
+    }
+    for (root, install) in wanted.installs.iter().enumerate() {
+        outcome.tell(Some(root), install.notes.iter().cloned());
+    }
+    outcome
+}
+
+/// The bundles that installs name without a catalog. With a lock, it says what images there are.
+fn of_sources(installs: &[Install], is_locked: bool) -> Vec<Chosen> {
+    let mut chosen = vec![];
+    for (root, install) in installs.iter().enumerate() {
+        let install::Content::Bundle(source) = &install.content else {
+            continue;
+        };
+        let (content, image) = match source {
+            BundleSource::Source(path) => (Content::Source(path.clone()), String::new()),
+            BundleSource::Image(_) if is_locked => continue,
+            BundleSource::Image(image) => (Content::Image, image.clone()),
+        };
+        chosen.push(Chosen {
+            locked: LockedInstall {
+                image,
+                ..LockedInstall::default()
+            },
+            asked: Some(root),
+            roots: BTreeSet::from([root]),
+            content,
+        });
+    }
+    chosen
+}

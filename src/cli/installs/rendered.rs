@@ -1,0 +1,385 @@
+//! The objects of each bundle, with the pull Secrets of its catalog, as they are written.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use super::{
+    super::{
+        failure::{Class, Failure},
+        output::Install as Written,
+        secret_args::{FLAG, PullSecretFlag},
+    },
+    Outcome, Part, Run, catalogs,
+};
+use crate::{
+    bundle::Bundle,
+    install::{CatalogContent, Install, SecretRef, Wanted},
+    logins,
+    manifest::{Manifest, names},
+    problem::Problem,
+    pull_secrets::{self, PullSecret},
+    render::{self, Brought, Owned, RenderOptions, StoredCsv, overrides::Overrides},
+};
+
+/// As many objects are told on which installs do not agree.
+const TOLD_CONFLICTS: usize = 3;
+
+/// A bundle's objects.
+struct Objects {
+    /// The installs that they are for.
+    roots: BTreeSet<usize>,
+    /// What is written above them.
+    heading: String,
+    /// What the bundle is called.
+    name: String,
+    manifests: Vec<Manifest>,
+}
+
+/// What all bundles are rendered with.
+pub(super) struct Rendering<'r> {
+    pub(super) wanted: &'r Wanted,
+    pub(super) run: Run<'r>,
+}
+
+impl Rendering<'_> {
+    /// Renders the bundles of all installs that have not failed. Those that another one needs go into its namespace.
+    pub(super) fn render(&self, parts: Vec<Part>, outcome: &mut Outcome) -> Vec<Written> {
+        let namespaces = self.namespaces(&parts, outcome);
+        let mut rendered = vec![];
+        for part in parts {
+            let roots = part.chosen.roots.clone();
+            let asked = part.chosen.asked;
+            if asked.is_some_and(|root| outcome.has_failed(root)) {
+                let message = format!("it needs {}, which stopped", part.chosen.locked.package);
+                outcome.fail_all(&roots, Failure::new(Class::Refused, message));
+            }
+            let mut goes_on = asked.into_iter().chain(roots.iter().copied());
+            let namespace = goes_on.find_map(|root| {
+                let namespace = namespaces.get(&root)?;
+                (!outcome.has_failed(root)).then_some((root, namespace))
+            });
+            let Some((root, namespace)) = namespace else {
+                continue;
+            };
+            match self.objects(part, root, namespace, outcome) {
+                Ok(objects) => rendered.extend(objects),
+                Err(failure) => outcome.fail_all(&roots, failure),
+            }
+        }
+        outcome.judge(&self.wanted.installs, &self.run.install.read);
+        rendered.retain(|objects| !outcome.have_failed(&objects.roots));
+        let joined = self.joined(rendered, outcome);
+        outcome.judge(&self.wanted.installs, &self.run.install.read);
+        let mut written = self.catalogs();
+        // What flags ask for is a whole, of which nothing is written when a part does not go with another.
+        if !(self.wanted.installs.iter().any(Install::is_of_flags) && outcome.has_failed(0)) {
+            written.extend(joined);
+        }
+        written
+    }
+
+    /// The catalogs of the input, each with the image that it is served from.
+    fn catalogs(&self) -> Vec<Written> {
+        let mut written = vec![];
+        for catalog in &self.wanted.catalogs {
+            let is_resolved = !matches!(catalog.content, CatalogContent::Unresolved(_));
+            if let Some(manifest) = catalog.manifest.as_ref().filter(|_| is_resolved) {
+                let mut manifest = manifest.clone();
+                render::strip_live(&mut manifest);
+                written.push(Written {
+                    heading: String::new(),
+                    objects: vec![Owned {
+                        owners: BTreeSet::from([catalogs::owner(&catalog.id)]),
+                        manifest,
+                    }],
+                });
+            }
+        }
+        written
+    }
+
+    /// The objects of all bundles, each once. An install that wants one to be different from an earlier one fails.
+    fn joined(&self, mut rendered: Vec<Objects>, outcome: &mut Outcome) -> Vec<Written> {
+        let lists = rendered.iter_mut().map(|objects| &mut objects.manifests);
+        pull_secrets::agree(lists.collect());
+        let installs = &self.wanted.installs;
+        let mut headings = vec![];
+        let mut roots = BTreeMap::new();
+        let mut brought = vec![];
+        for objects in rendered {
+            let of_objects = objects
+                .roots
+                .iter()
+                .filter_map(|root| Some((*root, installs.get(*root)?)));
+            let named = of_objects.filter(|(_, install)| !install.is_of_flags());
+            let owners: BTreeMap<_, _> = named
+                .map(|(root, install)| (install.id.clone(), root))
+                .collect();
+            brought.push(Brought {
+                // Two installs may be of one bundle.
+                name: match owners.keys().next() {
+                    Some(id) if objects.heading.is_empty() => id.clone(),
+                    _ => objects.name,
+                },
+                owners: owners.keys().cloned().collect(),
+                manifests: objects.manifests,
+            });
+            roots.extend(owners);
+            headings.push((objects.heading, objects.roots));
+        }
+        let joined = render::join(brought);
+        let named = joined.stopped.iter().find_map(|owner| roots.get(owner));
+        let first = headings.first().and_then(|(_, roots)| roots.first());
+        let mut problems = joined.problems;
+        // An operator that is there twice disagrees with itself in all of its cluster-scoped objects.
+        let more = problems.split_off(problems.len().min(TOLD_CONFLICTS)).len();
+        if let Some(last) = problems.last_mut().filter(|_| more > 0) {
+            last.message = format!(
+                "{}; {more} more objects are different as well",
+                last.message
+            );
+        }
+        outcome.tell(named.or(first).copied(), problems);
+        for owner in &joined.stopped {
+            if let Some(root) = roots.get(owner) {
+                let message = "it wants objects to be different from what is installed beside it";
+                outcome.fail(*root, Failure::new(Class::Refused, message));
+            }
+        }
+        let written = joined.installs.into_iter().zip(headings);
+        let written = written.map(|(objects, (heading, _))| Written { heading, objects });
+        written
+            .filter(|install| !install.objects.is_empty())
+            .collect()
+    }
+
+    /// The namespace of each install: the one asked for, else the one that its bundle suggests.
+    fn namespaces(&self, parts: &[Part], outcome: &mut Outcome) -> BTreeMap<usize, String> {
+        let mut namespaces = BTreeMap::new();
+        for part in parts {
+            let asked = part.chosen.asked;
+            let Some((root, install)) =
+                asked.and_then(|root| Some((root, self.wanted.installs.get(root)?)))
+            else {
+                continue;
+            };
+            match namespace(install, &part.bundle) {
+                Ok(namespace) => drop(namespaces.insert(root, namespace)),
+                Err(failure) => outcome.fail(root, failure),
+            }
+        }
+        namespaces
+    }
+
+    /// The objects of one bundle; none when its problems keep it from being rendered.
+    fn objects(
+        &self,
+        part: Part,
+        root: usize,
+        namespace: &str,
+        outcome: &mut Outcome,
+    ) -> Result<Option<Objects>, Failure> {
+        let Some(install) = self.wanted.installs.get(root) else {
+            return Ok(None);
+        };
+        let Part {
+            chosen,
+            bundle,
+            stored,
+        } = part;
+        let name = bundle.csv.name.clone();
+        let is_asked = chosen.asked.is_some();
+        let options = self.options(install, namespace, is_asked, stored)?;
+        let (rendered, mut found) = match render::render(bundle, &options) {
+            Ok(rendered) => (Some(rendered.manifests), rendered.problems),
+            Err(found) => (None, found),
+        };
+        let mut objects = None;
+        if let Some(mut manifests) = rendered {
+            let secrets = self.pull_secrets(install, &chosen.locked.catalog, namespace)?;
+            let also = install
+                .also_service_accounts
+                .iter()
+                .chain(self.run.also_service_accounts);
+            let also: Vec<_> = also.filter(|_| is_asked).cloned().collect();
+            pull_secrets::attach(&mut manifests, namespace, &secrets, &also, &mut found);
+            pull_secrets::keep_entries(&mut manifests, self.run.service_accounts);
+            found.extend(uncovered(&manifests, &secrets));
+            let heading = if is_asked {
+                String::new()
+            } else {
+                format!(
+                    "{name}, which {} needs",
+                    chosen.locked.required_by.join(", ")
+                )
+            };
+            objects = Some(Objects {
+                heading,
+                roots: chosen.roots.clone(),
+                name: name.clone(),
+                manifests,
+            });
+        }
+        let found = found
+            .into_iter()
+            .map(|problem| chosen.content.of_bundle(problem, &name));
+        outcome.tell(chosen.roots, found);
+        Ok(objects)
+    }
+
+    /// How a bundle is rendered. Overrides are for what the user asked for.
+    fn options(
+        &self,
+        install: &Install,
+        namespace: &str,
+        is_asked: bool,
+        csv: Option<StoredCsv>,
+    ) -> Result<RenderOptions, Failure> {
+        let overrides = if is_asked {
+            install.overrides.clone()
+        } else {
+            Overrides::default()
+        };
+        let overrides = match &self.wanted.proxy {
+            Some(proxy) => overrides.with_proxy(proxy),
+            None => overrides,
+        };
+        let is_used = |given: &&Manifest| {
+            given.name() == namespace || install.watched.iter().any(|name| name == given.name())
+        };
+        let given = self.run.namespaces.iter().filter(is_used);
+        let mut namespaces: Vec<_> = given.cloned().collect();
+        if namespaces.iter().all(|given| given.name() != namespace) {
+            namespaces.extend(self.run.install.new_namespace(namespace));
+        }
+        Ok(RenderOptions {
+            namespace: namespace.to_owned(),
+            namespaces,
+            watched: install.watched.clone(),
+            certificates: self
+                .run
+                .install
+                .certificates(install.certificates.as_ref())?,
+            overrides,
+            csv,
+        })
+    }
+
+    /// The pull Secrets of a bundle: those of its catalog, of its install, and those that flags name.
+    ///
+    /// # Errors
+    /// When it is not clear which Secret is meant.
+    fn pull_secrets(
+        &self,
+        install: &Install,
+        catalog: &str,
+        namespace: &str,
+    ) -> Result<Vec<PullSecret>, Failure> {
+        let catalogs = self
+            .wanted
+            .catalogs
+            .iter()
+            .filter(|other| other.id == catalog);
+        let of_catalog = catalogs.flat_map(|catalog| &catalog.pull_secrets);
+        let named = of_catalog.chain(&install.pull_secrets);
+        let named = named.map(|secret| found(secret, self.run.secrets, namespace));
+        let of_flags = self.run.pull_secrets.iter().map(|flag| match flag {
+            PullSecretFlag::Named(secret) => found(secret, self.run.secrets, namespace),
+            PullSecretFlag::Made(manifest) => Ok(PullSecret {
+                name: manifest.name().to_owned(),
+                source: Some(manifest.clone()),
+                named_by: FLAG.to_owned(),
+            }),
+        });
+        named.chain(of_flags).collect()
+    }
+}
+
+/// Warnings of images that no pull Secret is for. Without any Secret nobody expects one, and of one that is not in the
+/// input it is not known what it is for.
+fn uncovered(manifests: &[Manifest], secrets: &[PullSecret]) -> Vec<Problem> {
+    let logins = secrets.iter().map(|secret| {
+        let source = secret.source.as_ref()?;
+        logins::PullSecret::from_manifest(source.object().clone()).ok()
+    });
+    match logins.collect::<Option<Vec<_>>>() {
+        Some(logins) if !logins.is_empty() => pull_secrets::uncovered(manifests, &|image| {
+            logins.iter().any(|logins| logins.covers(image))
+        }),
+        _ => vec![],
+    }
+}
+
+/// The namespace to install a bundle into.
+///
+/// # Errors
+/// When there is none, or it or one that is to be watched cannot be.
+fn namespace(install: &Install, bundle: &Bundle) -> Result<String, Failure> {
+    let namespace = install.namespace.as_deref();
+    let namespace = namespace
+        .or_else(|| bundle.suggested_namespace())
+        .ok_or_else(|| {
+            let message = format!("no namespace to install {} into", bundle.package);
+            let hint = "name one with -n; this bundle suggests none";
+            Failure::new(Class::Usage, message).with_hint(hint)
+        })?;
+    let watched = install.watched.iter().map(String::as_str);
+    // An empty name stands for all namespaces.
+    let watched = watched.filter(|name| !name.is_empty());
+    for name in [namespace].into_iter().chain(watched) {
+        if let Some(reason) = names::label_error(name) {
+            let message = format!("{name:?} cannot be the name of a namespace: {reason}");
+            return Err(Failure::new(Class::Usage, message));
+        }
+    }
+    Ok(namespace.to_owned())
+}
+
+/// The Secret that is meant: of its namespace where that is said; else of the install's, else of the only one that has
+/// it. Where the one that is meant is not in the input, the install's own of that name is what its pods will use.
+///
+/// # Errors
+/// When several namespaces have one, or the install's own is another one.
+fn found(secret: &SecretRef, secrets: &[Manifest], namespace: &str) -> Result<PullSecret, Failure> {
+    let SecretRef { name, named_by, .. } = secret;
+    let named: Vec<_> = secrets
+        .iter()
+        .filter(|other| other.name() == *name)
+        .collect();
+    let of = |namespace: &str| {
+        let is_there = |other: &&&Manifest| other.namespace() == namespace;
+        named.iter().find(is_there).copied()
+    };
+    let own = of(namespace);
+    let meant = match &secret.namespace {
+        // One without a namespace is wherever it is applied.
+        Some(wanted) => of(wanted).or_else(|| of("")).or(own),
+        None => match (own, named.as_slice()) {
+            (Some(own), _) => Some(own),
+            (None, []) => None,
+            (None, [only]) => Some(*only),
+            (None, several) => {
+                let namespaces: Vec<_> = several.iter().map(|other| other.namespace()).collect();
+                let message = format!(
+                    "{named_by} names the Secret {name}, which is in several namespaces: {}",
+                    namespaces.join(", ")
+                );
+                let hint = format!("say which one is meant: NAMESPACE/{name}");
+                return Err(Failure::new(Class::Usage, message).with_hint(hint));
+            }
+        },
+    };
+    if let (Some(meant), Some(own)) = (meant, own)
+        && meant.object().get("data") != own.object().get("data")
+    {
+        let message = format!(
+            "{named_by} names the Secret {name}, and {namespace} has another one of that name"
+        );
+        let hint = "give one of the two another name; a copy would take the other's place";
+        return Err(Failure::new(Class::Refused, message).with_hint(hint));
+    }
+    Ok(PullSecret {
+        name: name.clone(),
+        source: meant.cloned(),
+        named_by: named_by.clone(),
+    })
+}
