@@ -64,6 +64,8 @@ impl RequiredCatalogArgs {
 pub(super) struct CatalogSource {
     /// What messages call it.
     name: String,
+    /// Whether the user named it, rather than its source.
+    is_named: bool,
     /// Where it is.
     source: PathBuf,
 }
@@ -79,15 +81,17 @@ impl FromStr for CatalogSource {
     type Err = String;
 
     fn from_str(text: &str) -> Result<Self, String> {
-        let (name, source) = match text.split_once('=') {
-            Some((name, source)) if is_name(name) => (name.to_owned(), source),
-            _ => (default_name(text), text),
+        let named = text.split_once('=').filter(|(name, _)| is_name(name));
+        let (name, source) = match named {
+            Some((name, source)) => (name.to_owned(), source),
+            None => (default_name(text), text),
         };
         if name.is_empty() || source.is_empty() {
             return Err("use SOURCE or NAME=SOURCE".to_owned());
         }
         Ok(Self {
             name,
+            is_named: named.is_some(),
             source: PathBuf::from(source),
         })
     }
@@ -176,6 +180,11 @@ impl CatalogArgs {
             CatalogRef::of_flag(&catalog.name, priority, catalog.source.clone())
         });
         Ok(catalogs.collect())
+    }
+
+    /// Whether there is one catalog, without a name of its own.
+    pub(super) fn is_one_without_name(&self) -> bool {
+        matches!(self.catalog.as_slice(), [only] if !only.is_named)
     }
 
     fn check_names(&self) -> Result<(), Failure> {

@@ -189,11 +189,21 @@ impl Inputs {
 
     fn given(&self, args: &RenderArgs) -> Result<Given, Failure> {
         let choice = &args.package.choice;
+        let mut catalogs = choice.catalogs.refs()?;
+        // There is only one catalog that it can be.
+        if let ([only], [name]) = (
+            catalogs.as_mut_slice(),
+            catalog_names(&self.objects).as_slice(),
+        ) && args.source.is_none()
+            && choice.catalogs.is_one_without_name()
+        {
+            *only = only.called(name);
+        }
         Ok(Given {
             kube_version: args.install.read.kube_version.clone(),
             namespace: args.install.namespace.clone(),
             watched: args.install.watch_namespace.clone(),
-            catalogs: choice.catalogs.refs()?,
+            catalogs,
             installed: choice.installed.clone(),
             provided: choice.provided.clone(),
             without_dependencies: choice.no_dependencies,
@@ -279,6 +289,20 @@ fn logins(manifest: &Manifest) -> Result<PullSecret, Problem> {
     })
 }
 
+/// The names of all catalogs that the manifests define or name.
+fn catalog_names(objects: &Objects) -> Vec<&str> {
+    let defined = objects
+        .catalog_sources
+        .iter()
+        .chain(&objects.cluster_catalogs);
+    let named = objects.subscriptions.iter().filter_map(|subscription| {
+        let spec = subscription.object().get("spec");
+        spec.and_then(|spec| spec.get("source")?.as_str())
+    });
+    let names: BTreeSet<_> = defined.map(Manifest::name).chain(named).collect();
+    names.into_iter().collect()
+}
+
 /// Refuses a catalog of a flag that nothing in the manifests is about, or more than one thing.
 fn check_catalogs(objects: &Objects, given: &Given, wanted: &Wanted) -> Result<(), Failure> {
     for flag in &given.catalogs {
@@ -300,36 +324,22 @@ fn check_catalogs(objects: &Objects, given: &Given, wanted: &Wanted) -> Result<(
             return Err(Failure::new(Class::Usage, message).with_hint(hint));
         }
     }
-    let sources = objects.subscriptions.iter();
-    let sources = sources.filter_map(|subscription| {
-        let spec = subscription.object().get("spec");
-        spec.and_then(|spec| spec.get("source")?.as_str())
-    });
-    let sources: BTreeSet<_> = sources.collect();
+    let known = catalog_names(objects);
     let of_flags = wanted
         .catalogs
         .iter()
         .filter(|catalog| catalog.manifest.is_none());
-    let mut unused = of_flags.filter(|catalog| !sources.contains(catalog.name.as_str()));
+    let mut unused = of_flags.filter(|catalog| !known.contains(&catalog.name.as_str()));
     let unused = unused
         .next()
         .filter(|_| objects.cluster_extensions.is_empty());
     let Some(unused) = unused else {
         return Ok(());
     };
-    let catalogs = wanted
-        .catalogs
-        .iter()
-        .filter(|catalog| catalog.manifest.is_some());
-    let known: BTreeSet<_> = catalogs
-        .map(|catalog| catalog.id.as_str())
-        .chain(sources)
-        .collect();
     let message = format!(
         "--catalog: nothing in the manifests is about a catalog called {}",
         unused.name
     );
-    let known: Vec<_> = known.into_iter().collect();
     let hint = format!(
         "name the one that it stands for, as NAME=SOURCE; there are {}",
         known.join(", ")

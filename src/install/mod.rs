@@ -305,6 +305,15 @@ impl CatalogRef {
         self.manifest.is_none() || self.labels.is_none()
     }
 
+    /// A catalog that a flag names, by another name.
+    #[must_use]
+    pub fn called(&self, name: &str) -> Self {
+        Self {
+            content: self.content.clone(),
+            ..Self::of_flag(name, self.priority, PathBuf::new())
+        }
+    }
+
     /// Whether it is what the user names in place of an object's content: by its name, also with its namespace before.
     pub fn stands_for(&self, object: &Manifest) -> bool {
         self.name == object.name() || self.name == id_of(object)
