@@ -110,7 +110,9 @@ fn install(
         [] => annotations.watched.as_slice(),
         watched => watched,
     };
-    let group = OperatorGroup::of(objects, own, watched)?.unwrap_or_else(|| OperatorGroup {
+    let group = OperatorGroup::of(objects, own, watched)?;
+    let lacks_group = group.is_none() && watched.is_empty() && !objects.operator_groups.is_empty();
+    let group = group.unwrap_or_else(|| OperatorGroup {
         watched: watched.to_vec(),
         ..OperatorGroup::default()
     });
@@ -120,6 +122,7 @@ fn install(
         return Err(excluded(subscription, catalog));
     }
     let mut notes = group.notes;
+    notes.extend(lacks_group.then(|| without_group(subscription)));
     notes.extend(moved(subscription, own, given));
     let place = Place::from(&subscription.origin);
     let overrides = overrides(spec.config.unwrap_or_default(), &place, &mut notes)?;
@@ -167,6 +170,14 @@ fn excluded(subscription: &Manifest, catalog: &CatalogRef) -> Stopped {
     );
     let hint = "take the annotation from the OperatorGroup, or a catalog of the namespace";
     Stopped::because(about(subscription, "catalog-source", message), hint)
+}
+
+/// Warns that the OperatorGroups of the input are all in other namespaces: one of them may be meant.
+fn without_group(subscription: &Manifest) -> Problem {
+    let message = "its namespace has no OperatorGroup, as others of the input have, so that OLM would install nothing; \
+                   what the bundle supports decides what is watched";
+    let warning = Problem::warning("operator-group", message);
+    warning.at(&subscription.origin).on(subscription.key())
 }
 
 fn note(subscription: &Manifest, rule: &'static str, message: String) -> Problem {

@@ -167,7 +167,11 @@ impl Outcome {
             return failures.pop().map_or(Ok(()), |(_, failure)| Err(failure));
         }
         // Trying again helps only when nothing but the network failed.
-        let classes = failures.iter().map(|(_, failure)| failure.class());
+        let classes = failures.iter().map(|(_, failure)| match failure.class() {
+            // It is not the command line that says it.
+            Class::Usage => Class::Refused,
+            class => class,
+        });
         let worst = classes.max_by_key(|class| (*class != Class::Network, *class));
         for (id, failure) in &failures {
             output::tell(&failure.text(&format!("{id}: ")));
