@@ -21,7 +21,7 @@ use crate::{
     source::Sources,
 };
 
-/// What manifests and flags say besides what is to be installed.
+/// What manifests and flags say, read once.
 #[derive(Debug)]
 pub(super) struct Inputs {
     objects: Objects,

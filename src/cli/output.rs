@@ -87,28 +87,6 @@ pub(super) struct Install {
     pub(super) objects: Vec<Owned>,
 }
 
-/// The objects of a run that is for one install only.
-impl From<Vec<Manifest>> for Output {
-    fn from(manifests: Vec<Manifest>) -> Self {
-        let owned = |manifest| Owned {
-            owners: BTreeSet::new(),
-            manifest,
-        };
-        Self::from(vec![Install {
-            heading: String::new(),
-            objects: manifests.into_iter().map(owned).collect(),
-        }])
-    }
-}
-
-/// Installs of which none has stopped.
-impl From<Vec<Install>> for Output {
-    fn from(installs: Vec<Install>) -> Self {
-        let stopped = BTreeSet::new();
-        Self { installs, stopped }
-    }
-}
-
 impl Output {
     fn manifests(&self) -> impl Iterator<Item = &Manifest> {
         let objects = self.installs.iter().flat_map(|install| &install.objects);

@@ -199,6 +199,7 @@ mod tests {
     use serde_json::json;
 
     use super::*;
+    use crate::{cli::output::Install, render::Owned};
 
     #[derive(Debug, Parser)]
     struct Program {
@@ -249,7 +250,18 @@ mod tests {
 
     /// The names of what is output, and the note.
     fn selected(arguments: &[&str], format: &Format) -> (String, Option<String>) {
-        let mut output = Output::from(everything());
+        let owned = |manifest| Owned {
+            owners: BTreeSet::new(),
+            manifest,
+        };
+        let install = Install {
+            objects: everything().into_iter().map(owned).collect(),
+            ..Install::default()
+        };
+        let mut output = Output {
+            installs: vec![install],
+            ..Output::default()
+        };
         let note = parts(arguments).select(&mut output, format);
         let objects = output.installs.iter().flat_map(|install| &install.objects);
         let names: Vec<_> = objects.map(|owned| owned.manifest.name()).collect();

@@ -1,4 +1,4 @@
-//! The types of OLM v1, of RukPak and of OpenShift's proxy, field by field.
+//! The types of OLM v1, of RukPak, of OpenShift's proxy and of ServiceAccounts, field by field.
 //!
 //! These are Go types like those in [`go_types`](crate::manifest::go_types), but they live in modules that cannot be
 //! taken by a version, so that this table is kept by hand. Sources: operator-controller
@@ -228,6 +228,18 @@ object!(
     /// OpenShift's cluster-wide proxy.
     PROXY, "config/v1 Proxy", PROXY_SPEC
 );
+static PROXY_SPEC: Type = Type::new(
+    "config/v1 ProxySpec",
+    &[
+        field("httpProxy", String),
+        field("httpsProxy", String),
+        field("noProxy", String),
+        field("proxyType", Int32),
+        field("readinessEndpoints", List(&String)),
+        field("trustedCA", Struct(&LOCAL_OBJECT_REFERENCE)),
+    ],
+);
+
 /// Kubernetes' ServiceAccount, `core/v1/types.go` of k8s.io/api.
 pub(super) static SERVICE_ACCOUNT: Type = Type::new(
     "core/v1 ServiceAccount",
@@ -238,16 +250,5 @@ pub(super) static SERVICE_ACCOUNT: Type = Type::new(
         KIND,
         METADATA,
         field("secrets", List(&Any)),
-    ],
-);
-static PROXY_SPEC: Type = Type::new(
-    "config/v1 ProxySpec",
-    &[
-        field("httpProxy", String),
-        field("httpsProxy", String),
-        field("noProxy", String),
-        field("proxyType", Int32),
-        field("readinessEndpoints", List(&String)),
-        field("trustedCA", Struct(&LOCAL_OBJECT_REFERENCE)),
     ],
 );

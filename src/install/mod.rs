@@ -63,12 +63,6 @@ impl Install {
     pub fn is_of_flags(&self) -> bool {
         self.object.is_none()
     }
-
-    /// What messages call it: as the user does.
-    #[must_use]
-    pub fn shown(&self) -> &str {
-        &self.id
-    }
 }
 
 /// The object that asks for an install, for messages.
@@ -169,7 +163,8 @@ pub enum CatalogContent {
     Source(PathBuf),
     /// A reference to an image.
     Image(String),
-    /// The template of its image cannot be filled in, which stops the catalog and what needs it.
+    /// Its image is not known, as its template cannot be filled in or is mistyped, which stops the catalog and what needs
+    /// it.
     Unresolved(Stopped),
     /// It cannot be had without a cluster, which stops what needs it.
     Unreadable(Stopped),
@@ -254,15 +249,19 @@ fn namesake(install: Install) -> Stopped {
 fn catalogs(objects: &Objects, given: &Given) -> Vec<CatalogRef> {
     let mut catalogs = catalog_source::catalogs(objects, given);
     catalogs.extend(olm_v1::catalogs(objects, given));
-    let of_objects = catalogs
-        .iter()
-        .filter_map(|catalog| catalog.manifest.as_ref());
-    let of_objects: Vec<_> = of_objects.cloned().collect();
     let stands_for_none = |given: &&CatalogRef| {
-        let mut objects = of_objects.iter();
+        let mut objects = catalogs
+            .iter()
+            .filter_map(|catalog| catalog.manifest.as_ref());
         !objects.any(|object| given.stands_for(object))
     };
-    catalogs.extend(given.catalogs.iter().filter(stands_for_none).cloned());
+    let of_flags: Vec<_> = given
+        .catalogs
+        .iter()
+        .filter(stands_for_none)
+        .cloned()
+        .collect();
+    catalogs.extend(of_flags);
     let mut names: BTreeMap<String, usize> = BTreeMap::new();
     for catalog in &catalogs {
         *names.entry(catalog.name.clone()).or_default() += 1;

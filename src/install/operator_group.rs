@@ -140,8 +140,7 @@ fn selected(
         return Err((message.to_owned(), HINT));
     }
     let matching = namespaces.iter().filter(|namespace| {
-        let labels = namespace.metadata("labels").cloned();
-        let mut labels: BTreeMap<String, String> = field(labels.as_ref());
+        let mut labels: BTreeMap<String, String> = field(namespace.metadata("labels"));
         labels.insert(NAME_LABEL.to_owned(), namespace.name().to_owned());
         selector.matches(&labels)
     });

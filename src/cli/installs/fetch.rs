@@ -37,6 +37,7 @@ pub(super) struct Reading<'r> {
 }
 
 /// What is known of a bundle before its image is read.
+#[derive(Default)]
 struct Known {
     /// Its files, unless they are in an image.
     files: Option<FileTree>,
@@ -120,10 +121,7 @@ impl Reading<'_> {
     /// What its catalog says of a bundle, and its files when the catalog holds them.
     fn known(self, chosen: &Chosen) -> Result<Known, Failure> {
         if !matches!(chosen.content, Content::Catalog) {
-            return Ok(Known {
-                files: None,
-                stored: None,
-            });
+            return Ok(Known::default());
         }
         let install = &chosen.locked;
         let LockedInstall {

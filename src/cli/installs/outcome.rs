@@ -105,7 +105,7 @@ impl Outcome {
             .collect();
         for (root, why) in refused {
             if let Some(install) = installs.get(root) {
-                let message = format!("{} was not rendered{why}", install.shown());
+                let message = format!("{} was not rendered{why}", install.id);
                 self.fail(root, Failure::new(Class::Refused, message));
             }
         }
