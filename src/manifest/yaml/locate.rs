@@ -4,7 +4,7 @@
 //! object its document is read once more, for the places alone. Fields that came by a merge (`<<`) and keys that are no
 //! text have none of their own: what holds them is shown.
 
-use std::borrow::Cow;
+use std::{borrow::Cow, ops::Range};
 
 use memchr::{memchr_iter, memmem};
 
@@ -75,27 +75,43 @@ impl<'t> Lines<'t> {
         self.document.as_ref()?.1.as_ref()
     }
 
-    /// The text from the line on which a document starts to the next separator. Between values of JSON there is none:
-    /// there it ends with the line on which the next one starts, which may be that of its last brace. It ends with a line
-    /// break, without which the parser may panic.
     fn document_text(&mut self, line: usize) -> Option<Cow<'t, str>> {
         if self.starts.is_empty() {
-            let behind_breaks = memchr_iter(b'\n', self.text).map(|at| at + 1);
-            self.starts = std::iter::once(0).chain(behind_breaks).collect();
+            self.starts = line_starts(self.text);
         }
-        let start = *self.starts.get(line.checked_sub(1)?)?;
-        let next = self.documents.partition_point(|other| *other <= line);
-        let next = self.documents.get(next);
-        let limit = next.and_then(|next| self.starts.get(*next).copied());
-        let rest = self.text.get(start..limit.unwrap_or(self.text.len()))?;
-        let end = memmem::find(rest, b"\n---").map_or(rest.len(), |at| at + 1);
-        let text = std::str::from_utf8(rest.get(..end)?).ok()?;
+        let range = document_bytes(self.text, &self.starts, &self.documents, line)?;
+        let text = std::str::from_utf8(self.text.get(range)?).ok()?;
         let text = text.strip_prefix('\u{feff}').unwrap_or(text);
+        // Without a line break at the end, the parser may panic.
         Some(match text.ends_with('\n') {
             true => Cow::Borrowed(text),
             false => Cow::Owned(format!("{text}\n")),
         })
     }
+}
+
+/// Where each line of a text begins.
+pub(super) fn line_starts(text: &[u8]) -> Vec<usize> {
+    let behind_breaks = memchr_iter(b'\n', text).map(|at| at + 1);
+    std::iter::once(0).chain(behind_breaks).collect()
+}
+
+/// The bytes from the line on which a document starts to the next separator. Between values of JSON there is none: there
+/// it ends with the line on which the next one starts, which may be that of its last brace. `starts` is where each line
+/// begins, `documents` the lines on which documents start, ascending.
+pub(super) fn document_bytes(
+    text: &[u8],
+    starts: &[usize],
+    documents: &[usize],
+    line: usize,
+) -> Option<Range<usize>> {
+    let start = *starts.get(line.checked_sub(1)?)?;
+    let next = documents.partition_point(|other| *other <= line);
+    let next = documents.get(next);
+    let limit = next.and_then(|next| starts.get(*next).copied());
+    let rest = text.get(start..limit.unwrap_or(text.len()))?;
+    let end = memmem::find(rest, b"\n---").map_or(rest.len(), |at| at + 1);
+    Some(start..start + end)
 }
 
 /// The steps of a path as findings write it, as far as they can be read: long ones are cut when they are written.

@@ -12,11 +12,13 @@
 //! | `fast.rs` | reads the everyday part of YAML quickly, and says so when it cannot |
 //! | `events/` | reads all of YAML on top of libyaml's parser; its word counts for errors |
 //! | `json.rs` | reads JSON |
+//! | `edit/` | a text with other values in it, comments and layout kept |
 //! | `locate.rs` | on which line a field stands, asked only when something is wrong with it |
 //! | `scalar.rs` | what a plain scalar stands for |
 //! | `timestamp.rs` | which texts go-yaml takes for a point in time |
 //! | `write.rs`, `style.rs`, `order.rs` | the writer, its choice of quotes, its order of keys |
 
+mod edit;
 mod events;
 mod fast;
 mod json;
@@ -28,6 +30,7 @@ mod style;
 mod timestamp;
 mod write;
 
+pub use edit::edit;
 pub use locate::{Lines, Step, way};
 pub use read::{Via, read, read_via};
 pub use write::write;

@@ -281,7 +281,8 @@ impl Decoder<'_> {
 
 const BINARY: &str = "tag:yaml.org,2002:binary";
 
-fn is_merge(scalar: &Scalar) -> bool {
+/// Whether a key means that the map which follows is merged into the one around it.
+pub(super) fn is_merge(scalar: &Scalar) -> bool {
     scalar.text == "<<"
         && (scalar.implicit || scalar.tag.as_deref() == Some("tag:yaml.org,2002:merge"))
 }
@@ -296,7 +297,8 @@ fn scalar_value(scalar: &Scalar) -> Result<Value, String> {
     )?)
 }
 
-fn scalar_key(scalar: &Scalar) -> Result<String, String> {
+/// The text that a scalar is as the key of a map, or why it cannot be one.
+pub(super) fn scalar_key(scalar: &Scalar) -> Result<String, String> {
     if scalar.tag.as_deref() == Some(BINARY) {
         return decode_binary(&scalar.text);
     }

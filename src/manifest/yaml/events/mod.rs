@@ -9,9 +9,13 @@
 //! `\/` and `[a?b]` are taken. An alias bomb is refused by `Limits` and not by a ratio.
 
 use std::collections::HashMap;
+use std::ops::Range;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
-use libyaml_safer::{Encoding, Event, EventData, Parser, ScalarStyle, Scanner, TokenData};
+use libyaml_safer::{
+    Encoding, Event, EventData, MappingStyle, Parser, ScalarStyle, Scanner, SequenceStyle,
+    TokenData,
+};
 use memchr::{memchr, memchr_iter};
 use serde_json::Value;
 
@@ -20,6 +24,7 @@ use crate::limits::Limits;
 
 mod decode;
 pub(super) mod places;
+pub(super) mod spans;
 
 /// One node; a collection is followed by its children.
 struct Node {
@@ -28,6 +33,19 @@ struct Node {
     end: usize,
     /// The 1-based line of the file.
     line: usize,
+    /// The bytes of the text, from the anchor or the tag on. A collection of lines ends with what stands in it last.
+    bytes: Range<usize>,
+    layout: Layout,
+}
+
+/// How a node is written.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Layout {
+    /// A collection of lines.
+    Block,
+    /// A collection in brackets, and an alias.
+    Flow,
+    Scalar(ScalarStyle),
 }
 
 enum Content {
@@ -77,6 +95,17 @@ fn nodes_of(text: &str, first_line: usize, limits: &Limits) -> Result<Vec<Node>,
         Nodes::of(text, first_line, limits)
     }))
     .unwrap_or_else(|panic| Err(parser_failed(panic)))
+}
+
+/// The nodes that stand directly in a collection; in a map, keys and values take turns.
+fn children(nodes: &[Node], of: usize) -> impl Iterator<Item = usize> {
+    let is_collection = |node: &&Node| matches!(node.content, Content::List | Content::Map);
+    let node = nodes.get(of).filter(is_collection);
+    let end = node.map_or(of, |node| node.end);
+    let inside = move |at: usize| (at < end).then_some(at);
+    std::iter::successors(inside(of + 1), move |at| {
+        nodes.get(*at).and_then(|node| inside(node.end))
+    })
 }
 
 /// The characters that go-yaml refuses (`yaml_parser_update_buffer` in `readerc.go`).
@@ -239,6 +268,8 @@ impl<'t> Nodes<'t> {
 
     fn add(&mut self, event: Event, line: usize) -> Result<(), ReadError> {
         let start = event.start_mark.index;
+        let bytes = bytes_of(&event);
+        let layout = layout_of(&event.data);
         let (anchor, content) = match event.data {
             EventData::SequenceStart { anchor, .. } => (anchor, Content::List),
             EventData::MappingStart { anchor, .. } => (anchor, Content::Map),
@@ -260,9 +291,7 @@ impl<'t> Nodes<'t> {
                 (anchor, Content::Scalar(scalar))
             }
             EventData::SequenceEnd | EventData::MappingEnd => {
-                if let Some(index) = self.open.pop() {
-                    self.nodes[index].end = self.nodes.len();
-                }
+                self.close(bytes.end);
                 return Ok(());
             }
             _ => return Ok(()),
@@ -272,14 +301,49 @@ impl<'t> Nodes<'t> {
             self.anchors.insert(anchor, index);
         }
         let end = match content {
-            Content::List | Content::Map => {
-                self.open.push(index);
-                0
+            Content::List | Content::Map => 0,
+            Content::Scalar(_) | Content::Alias(_) => {
+                self.reach(bytes.end);
+                index + 1
             }
-            Content::Scalar(_) | Content::Alias(_) => index + 1,
         };
-        self.nodes.push(Node { content, end, line });
+        if end == 0 {
+            self.open.push(index);
+        }
+        self.nodes.push(Node {
+            content,
+            end,
+            line,
+            bytes,
+            layout,
+        });
         Ok(())
+    }
+
+    /// Ends the innermost collection. The event of one of lines stands where the next thing begins, which tells nothing.
+    fn close(&mut self, end: usize) {
+        let Some(index) = self.open.pop() else { return };
+        let count = self.nodes.len();
+        let Some(node) = self.nodes.get_mut(index) else {
+            return;
+        };
+        node.end = count;
+        if node.layout == Layout::Flow {
+            node.bytes.end = end;
+        }
+        let end = node.bytes.end;
+        self.reach(end);
+    }
+
+    /// The innermost collection goes on up to a byte at least.
+    fn reach(&mut self, end: usize) {
+        let around = self
+            .open
+            .last()
+            .and_then(|index| self.nodes.get_mut(*index));
+        if let Some(node) = around {
+            node.bytes.end = end;
+        }
     }
 
     fn target(&self, anchor: &str, line: usize) -> Result<usize, ReadError> {
@@ -312,6 +376,20 @@ impl<'t> Nodes<'t> {
         });
         // No plain scalar begins so itself.
         behind_anchor.unwrap_or(source).starts_with('!')
+    }
+}
+
+fn bytes_of(event: &Event) -> Range<usize> {
+    let byte = |mark: libyaml_safer::Mark| usize::try_from(mark.index).unwrap_or(usize::MAX);
+    byte(event.start_mark)..byte(event.end_mark)
+}
+
+fn layout_of(data: &EventData) -> Layout {
+    match data {
+        EventData::Scalar { style, .. } => Layout::Scalar(*style),
+        EventData::SequenceStart { style, .. } if *style != SequenceStyle::Flow => Layout::Block,
+        EventData::MappingStart { style, .. } if *style != MappingStyle::Flow => Layout::Block,
+        _ => Layout::Flow,
     }
 }
 

@@ -1,6 +1,6 @@
 //! Where in a text the fields of a document stand, from the nodes that its events make.
 
-use super::{Content, Node, check_characters, nodes_of};
+use super::{Content, Node, check_characters, children, nodes_of};
 use crate::limits::Limits;
 use crate::manifest::yaml::{ReadError, Step};
 
@@ -45,7 +45,7 @@ impl Places {
         let Some(list) = list.filter(is_list) else {
             return vec![];
         };
-        let items = self.children(list).filter_map(|item| self.0.get(item));
+        let items = children(&self.0, list).filter_map(|item| self.0.get(item));
         items.map(|item| item.line).collect()
     }
 
@@ -54,11 +54,11 @@ impl Places {
         let at = self.meant(at);
         match (self.content(at)?, step) {
             (Content::List, Step::Item(index)) => {
-                let item = self.children(at).nth(*index)?;
+                let item = children(&self.0, at).nth(*index)?;
                 Some((item, item))
             }
             (Content::Map, Step::Key(name)) => {
-                let mut children = self.children(at);
+                let mut children = children(&self.0, at);
                 let mut found = None;
                 // Of two equal keys the last one counts.
                 while let (Some(key), Some(value)) = (children.next(), children.next()) {
@@ -71,15 +71,6 @@ impl Places {
             }
             _ => None,
         }
-    }
-
-    /// The first nodes of what stands directly in a collection.
-    fn children(&self, of: usize) -> impl Iterator<Item = usize> {
-        let end = self.0.get(of).map_or(of, |node| node.end);
-        let inside = move |at: usize| (at < end).then_some(at);
-        std::iter::successors(inside(of + 1), move |at| {
-            self.0.get(*at).and_then(|node| inside(node.end))
-        })
     }
 
     fn content(&self, at: usize) -> Option<&Content> {
