@@ -9,6 +9,8 @@
 
 use std::fmt;
 
+/// The tag that is meant where there is neither a tag nor a digest.
+pub const DEFAULT_TAG: &str = "latest";
 /// The registry that is meant where none is written.
 const DEFAULT_REGISTRY: &str = "docker.io";
 /// Another name of the same registry.
@@ -18,7 +20,7 @@ const OFFICIAL_REPOSITORIES: &str = "library/";
 /// Bytes of registry and repository together, in their normal form.
 const LONGEST_NAME: usize = 255;
 /// Bytes of a tag.
-const LONGEST_TAG: usize = 128;
+pub const LONGEST_TAG: usize = 128;
 /// The algorithms a digest may have, and as many hexadecimal digits.
 const DIGESTS: [(&str, usize); 3] = [("sha256", 64), ("sha384", 96), ("sha512", 128)];
 
@@ -61,6 +63,26 @@ pub enum ReferenceError {
     /// The digest's digits are not lower case.
     #[error("invalid checksum digest format")]
     DigestFormat,
+}
+
+/// What may stand before a reference: Istio takes `oci://`, skopeo `docker://`.
+const SCHEMES: [&str; 2] = ["oci://", "docker://"];
+
+/// A text in two: the scheme, `oci://` or `docker://`, if it begins with one, and the rest.
+#[must_use]
+pub fn split_scheme(text: &str) -> (&str, &str) {
+    let schemes = SCHEMES.iter().filter(|scheme| text.starts_with(**scheme));
+    text.split_at(schemes.map(|scheme| scheme.len()).next().unwrap_or(0))
+}
+
+/// The text that stands for all spellings of one image, that of [`ImageReference::canonical`]. Of a text that is no
+/// reference it is that text.
+#[must_use]
+pub fn canonical(text: &str) -> String {
+    match ImageReference::parse(text) {
+        Ok(reference) => reference.canonical().to_string(),
+        Err(_) => text.to_owned(),
+    }
 }
 
 impl ImageReference {
@@ -108,6 +130,19 @@ impl ImageReference {
             tag: self.tag.clone(),
             digest: self.digest.clone(),
         }
+    }
+
+    /// The one that stands for all spellings of it: in its normal form, with either a digest or a tag. Beside a digest
+    /// nobody asks for the tag, and where there is neither, one is meant.
+    #[must_use]
+    pub fn canonical(&self) -> Self {
+        let mut reference = self.normalized();
+        if reference.digest.is_some() {
+            reference.tag = None;
+        } else if reference.tag.is_none() {
+            reference.tag = Some(DEFAULT_TAG.to_owned());
+        }
+        reference
     }
 
     /// Registry and repository, as they were written.

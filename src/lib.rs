@@ -13,9 +13,12 @@
 //!  ╚════╤═════╝                 │ objects that it embeds           │
 //!       │ FileTree              │                                  │
 //!       └───────────┬───────────┘                                  │
-//!              ┌────▼───┐  Bundle  ┌────────┐  Manifests  ┌────────▼─────┐  ╔═══════╗
-//!              │ bundle │─────────▶│ render │────────────▶│ pull_secrets │─▶║  cli  ║──▶ stdout, files, olm.lock
-//!              └────────┘          └────────┘             └──────────────┘  ╚═══════╝
+//!              ┌────▼───┐  Bundle  ┌────────┐  Manifests  ┌────────▼─────┐
+//!              │ bundle │─────────▶│ render │────────────▶│ pull_secrets │
+//!              └────────┘          └────────┘             └────────┬─────┘
+//!                                                         ┌────────▼─────┐  ╔═══════╗
+//!                         digests, rules for mirrors ────▶│    images    │─▶║  cli  ║──▶ stdout, files, olm.lock
+//!                                                         └──────────────┘  ╚═══════╝
 //! ```
 //!
 //! Where to look, from the bottom up; a module uses only ones that stand above it:
@@ -27,9 +30,9 @@
 //! - [`versions`]: versions and both dialects of ranges, as OLM reads them;
 //! - [`manifest`]: one Kubernetes object, and YAML in and out, the same bytes every time;
 //! - [`logins`]: what auth files and pull Secrets say, and which images it is for;
+//! - [`images`]: the one walk over the images in objects, to list them, to name them by digest and as their mirrors do;
 //! - [`bundle`]: files become a bundle, and what is wrong with it; [`render`]: a bundle becomes objects;
-//! - [`images`]: the one walk over the images in objects; [`pull_secrets`]: copies of pull Secrets, and the accounts that
-//!   use them;
+//! - [`pull_secrets`]: copies of pull Secrets, and the accounts that use them;
 //! - [`catalog`]: file-based catalogs: an index first, packages when they are asked for; lists, searches, graphs, checks;
 //! - [`resolve`]: which version is chosen and why, what it needs, the way of an upgrade, and [`resolve::lock`];
 //! - [`install`]: what is wanted, and how: OLM's own objects, read and checked, become installs and catalogs;

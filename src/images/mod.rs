@@ -1,33 +1,47 @@
-//! Every reference to an image in rendered objects, and where it stands: one walk, to read them and to change them.
+//! Every reference to an image in objects, and where it stands: one walk, to read them and to change them.
 //!
-//! Knows where objects of Kubernetes' own kinds keep pod templates, and of those the containers, the init containers and
-//! the variables `RELATED_IMAGE_*`, by which operators are told what they are to run (operator-sdk's convention). Whether
-//! a text is a reference is judged only for those variables, because nothing else says what is in them.
+//! | File | What it does |
+//! | --- | --- |
+//! | `fields.rs` | which fields of which kinds are there for images |
+//! | `strings.rs` | all texts of an object, in order, with their JSON pointers |
+//! | `free_text.rs` | references within text of any kind |
+//! | `pin/` | digests in the place of tags |
+//! | `mirror/` | where images are mirrored |
+//! | `export/` | lists of images as other programs read them |
+//!
+//! Where images are looked for follows operator-manifest (Python) `operator_manifest/operator.py` (`OperatorCSV`); it is
+//! more here, because not only ClusterServiceVersions are read. Nothing is looked up, and no default is filled in.
+
+pub mod export;
+mod fields;
+pub mod free_text;
+pub mod mirror;
+pub mod pin;
+mod strings;
+
+use std::{collections::BTreeSet, iter, ops::Range, sync::Arc};
 
 use serde_json::Value;
 
+use self::{
+    fields::Field,
+    strings::{Place, Strings},
+};
 use crate::{
     image::ImageReference,
     manifest::{Manifest, ObjectKey, Origin},
 };
 
-/// Groups and kinds, and where the pod's spec is, from the top of the object.
-const POD_SPECS: &[(&str, &str, &[&str])] = &[
-    ("apps", "DaemonSet", &["spec", "template", "spec"]),
-    ("apps", "Deployment", &["spec", "template", "spec"]),
-    ("apps", "ReplicaSet", &["spec", "template", "spec"]),
-    ("apps", "StatefulSet", &["spec", "template", "spec"]),
-    (
-        "batch",
-        "CronJob",
-        &["spec", "jobTemplate", "spec", "template", "spec"],
-    ),
-    ("batch", "Job", &["spec", "template", "spec"]),
-    ("", "Pod", &["spec"]),
+/// The annotation whose whole value is an image: the operator's own.
+const CONTAINER_IMAGE: &str = "containerImage";
+/// Annotations that name no image: in one kubectl keeps a copy of the object, which is no place of its own; in the other
+/// is what the image of a CatalogSource is made of.
+const NO_IMAGES: [&str; 2] = [
+    "kubectl.kubernetes.io/last-applied-configuration",
+    "olm.catalogImageTemplate",
 ];
-
-/// What the names of variables begin with that hold an image.
-const RELATED_IMAGE: &str = "RELATED_IMAGE_";
+/// Bytes of a text that may be a reference as a whole: more than registry, repository, tag and digest can have.
+const LONGEST_REFERENCE: usize = 640;
 
 /// What an image is used for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -36,111 +50,270 @@ pub enum Role {
     Container,
     /// An init container runs it.
     InitContainer,
-    /// A variable of a container names it.
+    /// It is mounted as a volume.
+    ImageVolume,
+    /// A variable `RELATED_IMAGE_*` of a container names it.
+    RelatedImageVariable,
+    /// Another variable of a container holds what looks like one.
+    Variable,
+    /// It stands in the value of a variable, which is more than an image.
+    VariablePart,
+    /// An entry of a ClusterServiceVersion's `relatedImages`.
     RelatedImage,
+    /// It stands in an annotation.
+    Annotation,
+    /// It is an argument or a word of the command of a container.
+    Argument,
+    /// It stands in such an argument, which is more than an image.
+    ArgumentPart,
+    /// Any other text, as a whole, is what another field names.
+    Text,
+    /// A catalog is served from it.
+    Catalog,
+    /// A bundle is in it.
+    Bundle,
+}
+
+impl Role {
+    /// The word for it in output.
+    #[must_use]
+    pub fn word(self) -> &'static str {
+        match self {
+            Self::Container => "container",
+            Self::InitContainer => "initContainer",
+            Self::ImageVolume => "volume",
+            Self::RelatedImageVariable | Self::Variable | Self::VariablePart => "env",
+            Self::RelatedImage => "relatedImage",
+            Self::Annotation => "annotation",
+            Self::Argument | Self::ArgumentPart => "argument",
+            Self::Text => "text",
+            Self::Catalog => "catalog",
+            Self::Bundle => "bundle",
+        }
+    }
+
+    /// What people call it.
+    #[must_use]
+    pub fn words(self) -> &'static str {
+        match self {
+            Self::InitContainer => "init container",
+            Self::RelatedImageVariable | Self::Variable | Self::VariablePart => "variable",
+            Self::RelatedImage => "related image",
+            other => other.word(),
+        }
+    }
+
+    /// Whether a kubelet pulls it for the operator's own pods.
+    #[must_use]
+    pub fn is_pulled(self) -> bool {
+        matches!(
+            self,
+            Self::Container | Self::InitContainer | Self::ImageVolume
+        )
+    }
 }
 
 /// A text that names an image, and where it stands.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ImageUse {
     /// The object.
-    pub object: ObjectKey,
+    pub object: Arc<ObjectKey>,
     /// Where the object came from.
     pub origin: Origin,
     /// Where in the object, as a JSON pointer: `/spec/template/spec/containers/0/image`.
-    pub pointer: String,
+    pub pointer: Arc<str>,
     /// What the image is used for.
     pub role: Role,
+    /// What it is called there: the container's name, the variable's, the related image's, or the annotation's key; empty
+    /// where there is no such name.
+    pub name: Arc<str>,
     /// The text as it was written; of a container it need not be a reference.
     pub text: String,
+    /// The bytes of the string at `pointer` that it takes, which may be a part.
+    pub span: Range<usize>,
 }
 
-/// The images of an object, in a fixed order.
+/// The images of several objects that belong together: those that [`of`] finds, and every text that as a whole is one of
+/// them, or one that `is_known` knows by its [canonical](crate::image::canonical) text. In a fixed order.
+///
+/// Not for what one word could be many things: `postgres` names an image only in a field that is there for one. What
+/// Secrets hold is not looked at.
+#[must_use]
+pub fn of_all(manifests: &[Manifest], is_known: &dyn Fn(&str) -> bool) -> Vec<ImageUse> {
+    let found = of_each(manifests, is_known);
+    found.into_iter().flatten().collect()
+}
+
+/// The images of an object that are found by what its fields and annotations mean, in a fixed order.
 #[must_use]
 pub fn of(manifest: &Manifest) -> Vec<ImageUse> {
-    let mut found = vec![];
-    let key = manifest.key();
-    if let Some((path, pod_spec)) = pod_spec(manifest) {
-        let mut add = |pointer: String, role, text: &str| {
-            found.push(ImageUse {
-                object: key.clone(),
-                origin: manifest.origin.clone(),
-                pointer,
-                role,
-                text: text.to_owned(),
-            });
-        };
-        let pointer = format!("/{}", path.join("/"));
-        containers(pod_spec, &pointer, &mut add);
+    let finder = Finder::new(manifest);
+    let mut found: Vec<_> = fields::of(manifest)
+        .into_iter()
+        .map(|field| finder.field(field))
+        .collect();
+    let mut strings = Strings::of(manifest.object());
+    while let Some((place, text)) = strings.next() {
+        if let Place::Annotation(key) = place {
+            finder.annotation(key, text, &strings, &mut found);
+        }
     }
     found
 }
 
-/// Changes the images of an object: `to` gives the text to put in the place of one, or nothing where it stays.
-pub fn rewrite(manifest: &mut Manifest, mut to: impl FnMut(&ImageUse) -> Option<String>) {
-    for image in of(manifest) {
-        if let Some(text) = to(&image)
-            && let Some(place) = at_mut(manifest, &image.pointer)
-        {
-            *place = Value::String(text);
+/// Changes the images that [`of_all`] finds: `to` gives the text to put in the place of one, or nothing where it stays.
+/// Each is changed once, whatever it is changed to.
+pub fn rewrite(
+    manifests: &mut [Manifest],
+    is_known: &dyn Fn(&str) -> bool,
+    to: &mut dyn FnMut(&ImageUse) -> Option<String>,
+) {
+    let found = of_each(manifests, is_known);
+    for (manifest, images) in manifests.iter_mut().zip(found) {
+        for images in images.chunk_by(|one, next| one.pointer == next.pointer) {
+            rewrite_text(manifest, images, to);
         }
     }
 }
 
-/// The spec of the pods that an object makes or is, and the way to it.
-fn pod_spec(manifest: &Manifest) -> Option<(&'static [&'static str], &Value)> {
-    let is_it = |(group, kind, _): &&(&str, &str, _)| {
-        *group == manifest.group() && *kind == manifest.kind()
+/// Changes the images of one text, which are in the order in which they stand in it.
+fn rewrite_text(
+    manifest: &mut Manifest,
+    images: &[ImageUse],
+    to: &mut dyn FnMut(&ImageUse) -> Option<String>,
+) {
+    let Some(image) = images.first() else { return };
+    let Some(Value::String(text)) = at_mut(manifest, &image.pointer) else {
+        return;
     };
-    let (_, _, path) = POD_SPECS.iter().find(is_it)?;
-    let (first, rest) = path.split_first()?;
-    let top = manifest.object().get(*first)?;
-    let pod_spec = rest
-        .iter()
-        .try_fold(top, |value, field| value.get(*field))?;
-    Some((path, pod_spec))
-}
-
-/// Tells of the images of all containers.
-fn containers(pod_spec: &Value, pointer: &str, add: &mut impl FnMut(String, Role, &str)) {
-    for (field, role) in [
-        ("initContainers", Role::InitContainer),
-        ("containers", Role::Container),
-    ] {
-        for (position, container) in items(pod_spec, field) {
-            let pointer = format!("{pointer}/{field}/{position}");
-            if let Some(text) = text(container, "image") {
-                add(format!("{pointer}/image"), role, text);
-            }
-            related_images(container, &pointer, add);
+    let mut changed = String::with_capacity(text.len());
+    let mut done = 0;
+    for image in images {
+        if let Some(new) = to(image) {
+            changed += text.get(done..image.span.start).unwrap_or_default();
+            changed += &new;
+            done = image.span.end;
         }
     }
+    changed += text.get(done..).unwrap_or_default();
+    *text = changed;
 }
 
-/// Tells of the images that variables of a container hold.
-fn related_images(container: &Value, pointer: &str, add: &mut impl FnMut(String, Role, &str)) {
-    for (position, variable) in items(container, "env") {
-        let is_related = text(variable, "name").is_some_and(|name| name.starts_with(RELATED_IMAGE));
-        if let Some(text) = text(variable, "value")
-            && is_related
-            && ImageReference::parse(text).is_ok()
+/// The images of each object, as [`of_all`].
+fn of_each(manifests: &[Manifest], is_known: &dyn Fn(&str) -> bool) -> Vec<Vec<ImageUse>> {
+    let mut found: Vec<_> = manifests.iter().map(of).collect();
+    let references = found.iter().flatten();
+    let references = references.filter_map(|image| ImageReference::parse(&image.text).ok());
+    let named: BTreeSet<_> = references
+        .map(|image| image.canonical().to_string())
+        .collect();
+    let is_known = |image: &str| named.contains(image) || is_known(image);
+    for (manifest, images) in manifests.iter().zip(&mut found) {
+        images.extend(known(manifest, images, &is_known));
+    }
+    found
+}
+
+/// The texts of an object that as a whole are images that are known, and are not among those `found` already.
+fn known(
+    manifest: &Manifest,
+    found: &[ImageUse],
+    is_known: &dyn Fn(&str) -> bool,
+) -> Vec<ImageUse> {
+    if manifest.group().is_empty() && manifest.kind() == "Secret" {
+        return vec![];
+    }
+    let found: BTreeSet<&str> = found.iter().map(|image| &*image.pointer).collect();
+    let containers = fields::containers(manifest);
+    let finder = Finder::new(manifest);
+    let mut images = vec![];
+    let mut strings = Strings::of(manifest.object());
+    while let Some((place, text)) = strings.next() {
+        if place == Place::Value
+            && whole_reference(text).is_some_and(|image| is_known(&image))
+            && let Some(pointer) = strings.pointer()
+            && !found.contains(pointer.as_str())
         {
-            let pointer = format!("{pointer}/env/{position}/value");
-            add(pointer, Role::RelatedImage, text);
+            let (role, name) = fields::role_in(&containers, &pointer);
+            images.push(finder.field(Field {
+                pointer,
+                role,
+                name,
+                text,
+                start: 0,
+            }));
         }
     }
+    images
 }
 
-/// The items of the list under `field`, with their positions; none where there is no list.
-fn items<'a>(value: &'a Value, field: &str) -> impl Iterator<Item = (usize, &'a Value)> {
-    let list = value.get(field).and_then(Value::as_array);
-    list.into_iter().flatten().enumerate()
+/// The canonical text of a text that as a whole is a reference, and more than one word.
+fn whole_reference(text: &str) -> Option<String> {
+    let may_be_one = text.len() <= LONGEST_REFERENCE
+        && text.contains(['/', ':', '@'])
+        && text.bytes().all(free_text::is_part);
+    if !may_be_one {
+        return None;
+    }
+    let reference = ImageReference::parse(text).ok()?;
+    Some(reference.canonical().to_string())
 }
 
-/// The text under `field`, if there is one that is not empty.
-fn text<'a>(value: &'a Value, field: &str) -> Option<&'a str> {
-    let text = value.get(field)?.as_str()?;
-    (!text.is_empty()).then_some(text)
+/// What all images of one object have in common.
+struct Finder {
+    object: Arc<ObjectKey>,
+    origin: Origin,
+}
+
+impl Finder {
+    fn new(manifest: &Manifest) -> Self {
+        Self {
+            object: Arc::new(manifest.key()),
+            origin: manifest.origin.clone(),
+        }
+    }
+
+    /// The image in a field.
+    fn field(&self, field: Field<'_>) -> ImageUse {
+        ImageUse {
+            object: Arc::clone(&self.object),
+            origin: self.origin.clone(),
+            pointer: field.pointer.into(),
+            role: field.role,
+            name: field.name.into(),
+            text: field.text.to_owned(),
+            span: field.start..field.start + field.text.len(),
+        }
+    }
+
+    /// The images of the annotation that `strings` is at.
+    fn annotation(&self, key: &str, text: &str, strings: &Strings<'_>, found: &mut Vec<ImageUse>) {
+        if NO_IMAGES.contains(&key) {
+            return;
+        }
+        let is_whole = key == CONTAINER_IMAGE && ImageReference::parse(text).is_ok();
+        let spans: Vec<_> = if is_whole {
+            iter::once(0..text.len()).collect()
+        } else {
+            free_text::references(text).collect()
+        };
+        if spans.is_empty() {
+            return;
+        }
+        let Some(pointer) = strings.pointer() else {
+            return;
+        };
+        let (pointer, name) = (Arc::<str>::from(pointer), Arc::<str>::from(key));
+        found.extend(spans.into_iter().map(|span| ImageUse {
+            object: Arc::clone(&self.object),
+            origin: self.origin.clone(),
+            pointer: Arc::clone(&pointer),
+            role: Role::Annotation,
+            name: Arc::clone(&name),
+            text: text.get(span.clone()).unwrap_or_default().to_owned(),
+            span,
+        }));
+    }
 }
 
 /// The value that a JSON pointer leads to.
@@ -148,88 +321,6 @@ fn at_mut<'a>(manifest: &'a mut Manifest, pointer: &str) -> Option<&'a mut Value
     let pointer = pointer.strip_prefix('/')?;
     let first = pointer.split('/').next()?;
     let rest = pointer.get(first.len()..)?;
-    manifest.object_mut().get_mut(first)?.pointer_mut(rest)
-}
-
-#[cfg(test)]
-mod tests {
-    use serde_json::json;
-
-    use super::*;
-
-    fn found(object: Value) -> Vec<(String, Role, String)> {
-        let images = of(&Manifest::generated(object, "a test"));
-        let part = |image: ImageUse| (image.pointer, image.role, image.text);
-        images.into_iter().map(part).collect()
-    }
-
-    #[test]
-    fn images_are_found_wherever_a_pod_has_them() {
-        let env = json!([
-            {"name": "RELATED_IMAGE_A", "value": "quay.io/org/operand:1"},
-            {"name": "RELATED_IMAGE_EMPTY", "value": ""},
-            {"name": "RELATED_IMAGE_NONE", "value": "Not An Image"},
-            {"name": "RELATED_IMAGE_FROM", "valueFrom": {"fieldRef": {}}},
-            {"name": "IMAGE", "value": "quay.io/org/other"},
-        ]);
-        let pod = json!({
-            "initContainers": [{"image": "one", "env": env}],
-            "containers": [{"name": "none"}, {"image": "$(two)"}, null],
-        });
-        for (api_version, kind, path) in [
-            ("apps/v1", "Deployment", "/spec/template/spec"),
-            (
-                "batch/v1",
-                "CronJob",
-                "/spec/jobTemplate/spec/template/spec",
-            ),
-            ("v1", "Pod", "/spec"),
-        ] {
-            let mut object = pod.clone();
-            for field in path.split('/').skip(1).collect::<Vec<_>>().iter().rev() {
-                object = json!({ *field: object });
-            }
-            object["apiVersion"] = api_version.into();
-            object["kind"] = kind.into();
-            let at = |below: &str, role, text: &str| (format!("{path}{below}"), role, text.into());
-            let expected = [
-                at("/initContainers/0/image", Role::InitContainer, "one"),
-                at(
-                    "/initContainers/0/env/0/value",
-                    Role::RelatedImage,
-                    "quay.io/org/operand:1",
-                ),
-                at("/containers/1/image", Role::Container, "$(two)"),
-            ];
-            assert_eq!(found(object), expected, "{kind}");
-        }
-    }
-
-    #[test]
-    fn other_objects_and_odd_shapes_have_none() {
-        for object in [
-            json!({"apiVersion": "v1", "kind": "Deployment", "spec": {"template": {"spec": {"containers": [{"image": "a"}]}}}}),
-            json!({"apiVersion": "apps/v1", "kind": "Deployment"}),
-            json!({"apiVersion": "apps/v1", "kind": "Deployment", "spec": {"template": []}}),
-            json!({"apiVersion": "v1", "kind": "Pod", "spec": {"containers": {"image": "a"}}}),
-            json!({"apiVersion": "v1", "kind": "Pod", "spec": {"containers": [{"image": 7}, {"env": "a"}]}}),
-        ] {
-            assert_eq!(found(object.clone()), [], "{object}");
-        }
-    }
-
-    #[test]
-    fn what_is_found_can_be_changed_in_its_place() {
-        let object = |one: &str, two: &str| {
-            json!({"apiVersion": "v1", "kind": "Pod", "spec": {"containers": [
-                {"image": one}, {"image": "stays", "env": [{"name": "RELATED_IMAGE_A", "value": two}]},
-            ]}})
-        };
-        let mut manifest = Manifest::generated(object("a", "b"), "a test");
-        rewrite(&mut manifest, |image| {
-            (image.text != "stays").then(|| format!("mirror.example/{}", image.text))
-        });
-        let expected = object("mirror.example/a", "mirror.example/b");
-        assert_eq!(manifest.into_value(), expected);
-    }
+    let first = first.replace("~1", "/").replace("~0", "~");
+    manifest.object_mut().get_mut(&first)?.pointer_mut(rest)
 }

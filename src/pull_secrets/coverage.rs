@@ -2,15 +2,20 @@
 
 use std::collections::BTreeSet;
 
-use crate::{image::ImageReference, images, manifest::Manifest, problem::Problem};
+use crate::{
+    image::ImageReference,
+    images::{self, ImageUse, Role},
+    manifest::Manifest,
+    problem::Problem,
+};
 
-/// A warning for each image in objects that nothing covers: `covers` is given its whole name, as in
+/// A warning for each image that pods of objects run, or are told to run, and that nothing covers: `covers` is given its whole name, as in
 /// [`normalized`](ImageReference::normalized). Texts that are no references are passed over.
 #[must_use]
 pub fn uncovered(manifests: &[Manifest], covers: &dyn Fn(&ImageReference) -> bool) -> Vec<Problem> {
     let mut seen = BTreeSet::new();
     let mut problems = vec![];
-    for image in manifests.iter().flat_map(images::of) {
+    for image in manifests.iter().flat_map(images::of).filter(is_run) {
         let Ok(reference) = ImageReference::parse(&image.text) else {
             continue;
         };
@@ -27,4 +32,9 @@ pub fn uncovered(manifests: &[Manifest], covers: &dyn Fn(&ImageReference) -> boo
         problems.push(warning.at(&image.origin).on(image.object));
     }
     problems
+}
+
+/// Whether a kubelet pulls it, now or when the operator makes pods of its own.
+fn is_run(image: &ImageUse) -> bool {
+    image.role.is_pulled() || image.role == Role::RelatedImageVariable
 }

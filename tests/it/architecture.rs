@@ -21,7 +21,11 @@ const MAY_USE: &[(&str, &[&str])] = &[
     ("versions", &[]),
     ("manifest", &["limits", "problem", "versions"]),
     ("logins", &["image", "limits", "manifest"]),
-    ("bundle", &["files", "limits", "manifest", "problem"]),
+    ("images", &["image", "limits", "manifest", "problem"]),
+    (
+        "bundle",
+        &["files", "images", "limits", "manifest", "problem"],
+    ),
     ("render", &["bundle", "limits", "manifest", "problem"]),
     (
         "catalog",
@@ -35,7 +39,6 @@ const MAY_USE: &[(&str, &[&str])] = &[
             "catalog", "limits", "manifest", "near", "problem", "versions",
         ],
     ),
-    ("images", &["image", "manifest"]),
     (
         "pull_secrets",
         &["image", "images", "logins", "manifest", "problem"],
@@ -45,6 +48,7 @@ const MAY_USE: &[(&str, &[&str])] = &[
         &[
             "catalog",
             "image",
+            "images",
             "kube_version",
             "limits",
             "manifest",
@@ -58,7 +62,8 @@ const MAY_USE: &[(&str, &[&str])] = &[
     (
         "source",
         &[
-            "archive", "catalog", "files", "image", "limits", "logins", "manifest", "oci",
+            "archive", "catalog", "files", "image", "images", "limits", "logins", "manifest",
+            "oci", "problem",
         ],
     ),
     (
