@@ -15,6 +15,7 @@ use super::{
     output, progress,
 };
 use crate::{
+    images::mirror::MirrorRules,
     limits::Limits,
     logins::PullSecret,
     oci::platform::Platform,
@@ -149,6 +150,7 @@ impl SourceArgs {
             cache: !self.no_cache,
             authfile: self.authfile.clone(),
             pull_secrets,
+            mirrors: MirrorRules::default(),
             registries: RegistrySettings {
                 ca_files,
                 insecure: self.insecure_registry.clone(),

@@ -1,9 +1,11 @@
-//! The types of OLM v1, of RukPak, of OpenShift's proxy and of ServiceAccounts, field by field.
+//! The types of OLM v1, of RukPak, of OpenShift's proxy and mirror rules and of ServiceAccounts, field by field.
 //!
 //! These are Go types like those in [`go_types`](crate::manifest::go_types), but they live in modules that cannot be
 //! taken by a version, so that this table is kept by hand. Sources: operator-controller
 //! `api/v1/{clusterextension,clustercatalog}_types.go`; rukpak `api/v1alpha1/{bundle,bundledeployment}_types.go` of
-//! v0.16 and `api/v1alpha2/{bundle,bundledeployment}_types.go` of v0.24; openshift/api `config/v1/types_proxy.go`.
+//! v0.16 and `api/v1alpha2/{bundle,bundledeployment}_types.go` of v0.24; openshift/api `config/v1/types_proxy.go`,
+//! `types_image_digest_mirror_set.go`, `types_image_tag_mirror_set.go` and
+//! `operator/v1alpha1/types_image_content_source_policy.go`.
 //! Fields that only some releases have are here too. What stands in a status belongs to the cluster and is not looked at.
 
 use crate::manifest::{
@@ -238,6 +240,48 @@ static PROXY_SPEC: Type = Type::new(
         field("readinessEndpoints", List(&String)),
         field("trustedCA", Struct(&LOCAL_OBJECT_REFERENCE)),
     ],
+);
+
+object!(
+    /// OpenShift's mirrors for references with a digest.
+    IMAGE_DIGEST_MIRROR_SET, "config/v1 ImageDigestMirrorSet", DIGEST_MIRRORS
+);
+static DIGEST_MIRRORS: Type = Type::new(
+    "config/v1 ImageDigestMirrorSetSpec",
+    &[field("imageDigestMirrors", List(&Struct(&IMAGE_MIRRORS)))],
+);
+
+object!(
+    /// OpenShift's mirrors for references with a tag.
+    IMAGE_TAG_MIRROR_SET, "config/v1 ImageTagMirrorSet", TAG_MIRRORS
+);
+static TAG_MIRRORS: Type = Type::new(
+    "config/v1 ImageTagMirrorSetSpec",
+    &[field("imageTagMirrors", List(&Struct(&IMAGE_MIRRORS)))],
+);
+static IMAGE_MIRRORS: Type = Type::new(
+    "config/v1 ImageMirrors",
+    &[
+        field("mirrorSourcePolicy", String),
+        field("mirrors", List(&String)),
+        field("source", String),
+    ],
+);
+
+object!(
+    /// OpenShift's older mirrors for references with a digest.
+    IMAGE_CONTENT_SOURCE_POLICY, "operator/v1alpha1 ImageContentSourcePolicy", REPOSITORY_MIRRORS
+);
+static REPOSITORY_MIRRORS: Type = Type::new(
+    "operator/v1alpha1 ImageContentSourcePolicySpec",
+    &[field(
+        "repositoryDigestMirrors",
+        List(&Struct(&REPOSITORY_DIGEST_MIRRORS)),
+    )],
+);
+static REPOSITORY_DIGEST_MIRRORS: Type = Type::new(
+    "operator/v1alpha1 RepositoryDigestMirrors",
+    &[field("mirrors", List(&String)), field("source", String)],
 );
 
 /// Kubernetes' ServiceAccount, `core/v1/types.go` of k8s.io/api.

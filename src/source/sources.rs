@@ -24,8 +24,10 @@ use super::{
 };
 use crate::{
     files::FileTree,
+    image::ImageReference,
+    images::mirror::MirrorRules,
     limits::Limits,
-    oci::{digest::Digest, platform::Platform},
+    oci::{digest::Digest, manifest, platform::Platform},
 };
 
 /// How content is read.
@@ -43,6 +45,8 @@ pub struct Settings {
     pub authfile: Option<PathBuf>,
     /// Secrets of the input with credentials for registries, which are tried before all others.
     pub pull_secrets: Vec<PullSecret>,
+    /// Where else images are asked for, before what the files of this machine say.
+    pub mirrors: MirrorRules,
     /// How registries are asked.
     pub registries: RegistrySettings,
     /// What is told how far downloads are.
@@ -60,6 +64,7 @@ impl Settings {
             cache: true,
             authfile: None,
             pull_secrets: vec![],
+            mirrors: MirrorRules::default(),
             registries: RegistrySettings::default(),
             progress: Arc::new(()),
         }
@@ -105,6 +110,12 @@ impl Sources {
     #[must_use]
     pub fn limits(&self) -> &Limits {
         &self.settings.limits
+    }
+
+    /// Where images are mirrored by the user's rules.
+    #[must_use]
+    pub fn mirrors(&self) -> &MirrorRules {
+        &self.settings.mirrors
     }
 
     /// What there is to tell about what was read since this was asked last, each thing once.
@@ -212,6 +223,23 @@ impl Sources {
         self.read_image(place, image, tried, |image| image.bundle(folders))
     }
 
+    /// The digest of what a reference to an image means: of the index, where there is one. It is that of bytes that
+    /// were read and are a manifest or an index; nothing else of the image is fetched.
+    ///
+    /// # Errors
+    /// When the image cannot be had.
+    pub fn digest(&self, image: &ImageReference) -> Result<Digest, SourceError> {
+        let origin = Origin::Registry {
+            image: image.normalized(),
+            registries: self.registries()?,
+        };
+        let top = origin.top(self.cache()).and_then(|top| {
+            manifest::parse(&top.body, top.media_type.as_deref())?;
+            Ok(top.digest)
+        });
+        top.map_err(|error| SourceError::of_image(&image.to_string(), vec![], error))
+    }
+
     fn read_catalog(
         &self,
         place: ImagePlace,
@@ -287,7 +315,7 @@ impl Sources {
         let registries = Registries::new(
             settings.registries.clone(),
             credentials,
-            Mirrors::read(&environment)?,
+            Mirrors::read(&environment)?.with(settings.mirrors.clone()),
             Arc::clone(&settings.progress),
         )?;
         Ok(Some(opened.insert(registries).clone()))

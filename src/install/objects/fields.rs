@@ -51,7 +51,7 @@ pub(super) fn faults(
     let broken = version
         .rules
         .iter()
-        .filter_map(|rule| rules::broken(rule, object));
+        .flat_map(|rule| rules::broken(rule, object));
     let explained = |fault: &Fault| {
         fault.breaks("required-field")
             && findings

@@ -140,6 +140,36 @@ static KINDS: &[Kind] = &[
         versions: &[version("v1", &api_types::PROXY, &[])],
         kept_in: |objects| &mut objects.proxies,
     },
+    Kind {
+        group: "config.openshift.io",
+        name: "ImageDigestMirrorSet",
+        versions: &[version(
+            "v1",
+            &api_types::IMAGE_DIGEST_MIRROR_SET,
+            rules::MIRRORS,
+        )],
+        kept_in: |objects| &mut objects.mirror_sets,
+    },
+    Kind {
+        group: "config.openshift.io",
+        name: "ImageTagMirrorSet",
+        versions: &[version(
+            "v1",
+            &api_types::IMAGE_TAG_MIRROR_SET,
+            rules::MIRRORS,
+        )],
+        kept_in: |objects| &mut objects.mirror_sets,
+    },
+    Kind {
+        group: "operator.openshift.io",
+        name: "ImageContentSourcePolicy",
+        versions: &[version(
+            "v1alpha1",
+            &api_types::IMAGE_CONTENT_SOURCE_POLICY,
+            rules::MIRRORS,
+        )],
+        kept_in: |objects| &mut objects.mirror_sets,
+    },
 ];
 
 /// Kinds of OLM's groups that clusters make, or that say nothing about an install. All kinds of these groups are known.

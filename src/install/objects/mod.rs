@@ -59,6 +59,9 @@ pub struct Objects {
     pub secrets: Vec<Manifest>,
     /// `config.openshift.io/v1` Proxy.
     pub proxies: Vec<Manifest>,
+    /// `config.openshift.io/v1` ImageDigestMirrorSet and ImageTagMirrorSet, `operator.openshift.io/v1alpha1`
+    /// ImageContentSourcePolicy: where images are mirrored. Every rule in them is one that nodes take.
+    pub mirror_sets: Vec<Manifest>,
     /// Where each object stands in the list of its kind.
     known: BTreeMap<ObjectKey, usize>,
     /// How many objects of each kind were left out, by the kind and its group as kubectl writes them.

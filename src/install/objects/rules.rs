@@ -6,7 +6,7 @@
 use serde_json::{Map, Value};
 
 use super::{fault::Fault, kinds::listed};
-use crate::{install::image_template, manifest::names};
+use crate::{images::mirror, install::image_template, manifest::names};
 
 /// A rule about the object of one kind. Paths are dotted.
 pub(super) enum Rule {
@@ -18,8 +18,10 @@ pub(super) enum Rule {
     Namespace(&'static str),
     /// Anything else.
     Check(fn(&Map<String, Value>) -> Option<Fault>),
+    /// Anything else that may be wrong several times.
+    CheckAll(fn(&Map<String, Value>) -> Vec<Fault>),
 }
-use Rule::{Check, Namespace, OneOf, Required};
+use Rule::{Check, CheckAll, Namespace, OneOf, Required};
 
 type Object = Map<String, Value>;
 
@@ -112,36 +114,37 @@ pub(super) const BUNDLE_DEPLOYMENT_V1ALPHA2: &[Rule] = &[
     Check(|object| bundle_image(object, "spec.source")),
 ];
 
+pub(super) const MIRRORS: &[Rule] = &[CheckAll(mirrors)];
+
 /// What a rule has against an object. Fields of a wrong type are told elsewhere.
-pub(super) fn broken(rule: &Rule, object: &Object) -> Option<Fault> {
-    match rule {
-        Required(path, what) => match get(object, path) {
-            None | Some(Value::Null) => {
-                let message = format!("`{path}` is missing: {what}");
-                Some(Fault::error("required-field", path, message))
-            }
-            Some(Value::String(text)) if text.is_empty() => {
-                let message = format!("`{path}` is empty: {what}");
-                Some(Fault::error("required-field", path, message))
-            }
-            Some(_) => None,
-        },
-        OneOf(path, choices) => {
-            let found = text(object, path).filter(|found| !choices.contains(found))?;
-            let message = no_choice(path, found, choices);
-            Some(Fault::error("field-value", path, message))
-        }
-        Namespace(path) => {
-            let found = text(object, path)?;
+pub(super) fn broken(rule: &Rule, object: &Object) -> Vec<Fault> {
+    let one = match rule {
+        Required(path, what) => required(path, what, object),
+        OneOf(path, choices) => text(object, path)
+            .filter(|found| !choices.contains(found))
+            .map(|found| Fault::error("field-value", path, no_choice(path, found, choices))),
+        Namespace(path) => text(object, path).and_then(|found| {
             let reason = names::label_error(found)?;
             let message = format!(
                 "`{path}` is {}, which is no namespace: {reason}",
                 said(found)
             );
             Some(Fault::error("field-value", path, message))
-        }
+        }),
         Check(check) => check(object),
-    }
+        CheckAll(check) => return check(object),
+    };
+    one.into_iter().collect()
+}
+
+fn required(path: &str, what: &str, object: &Object) -> Option<Fault> {
+    let how = match get(object, path) {
+        None | Some(Value::Null) => "missing",
+        Some(Value::String(text)) if text.is_empty() => "empty",
+        Some(_) => return None,
+    };
+    let message = format!("`{path}` is {how}: {what}");
+    Some(Fault::error("required-field", path, message))
 }
 
 fn no_choice(path: &str, found: &str, choices: &[&str]) -> String {
@@ -210,11 +213,9 @@ fn run_as_root(object: &Object) -> Option<Fault> {
 fn catalog_dir(object: &Object) -> Option<Fault> {
     let block = "spec.grpcPodConfig.extractContent";
     get(object, block)?.as_object()?;
-    broken(
-        &Required(
-            "spec.grpcPodConfig.extractContent.catalogDir",
-            "where the catalog is in its image",
-        ),
+    required(
+        "spec.grpcPodConfig.extractContent.catalogDir",
+        "where the catalog is in its image",
         object,
     )
 }
@@ -262,6 +263,14 @@ fn bundle_image(object: &Object, source: &str) -> Option<Fault> {
         let message = format!("`{path}` is missing: the image of the bundle");
         Fault::error("required-field", &path, message)
     })
+}
+
+/// What nodes would not take. Unknown fields and wrong types are told elsewhere.
+fn mirrors(object: &Object) -> Vec<Fault> {
+    let faults = mirror::faults(object).into_iter();
+    let here = faults.filter(|fault| [mirror::RULE, "required-field"].contains(&fault.rule));
+    here.map(|fault| Fault::error(fault.rule, &fault.path, fault.message))
+        .collect()
 }
 
 /// Whether a text is there that is not empty. What is of a wrong type is told elsewhere.

@@ -34,7 +34,7 @@ pub(in crate::source) enum Origin {
 
 impl Origin {
     /// What stands at the top of the image. What a tag means is asked each time; what a digest means never changes.
-    pub(super) fn top(&self, cache: &Cache) -> Result<Delivered, ImageError> {
+    pub(in crate::source) fn top(&self, cache: &Cache) -> Result<Delivered, ImageError> {
         let (image, registries) = match self {
             Self::Store(store) => return Ok(store.top()?),
             Self::Registry { image, registries } => (image, registries),
@@ -76,12 +76,8 @@ impl Origin {
             return Ok(body);
         }
         // Registries keep manifests apart from everything else.
-        let image = ImageReference {
-            digest: Some(wanted.digest.to_string()),
-            ..image.clone()
-        };
         let registries = registries.as_ref().ok_or(Unfit::PartlyInCache)?;
-        let body = registries.manifest(&image)?.body;
+        let body = registries.manifest_in(image, &wanted.digest)?.body;
         cache.keep_blob(&wanted.digest, &body);
         Ok(body)
     }

@@ -1,4 +1,9 @@
-//! Where else images are: registries.conf of containers.
+//! Where else images are: registries.conf of containers, and the mirror rules of the user.
+//!
+//! The rules are joined with the files as `EditRegistriesConfig` of openshift/runtime-utils (`pkg/registries`) writes them
+//! into a node's file: the longest prefix decides; of one that both have, the mirrors of the rules come first; a prefix
+//! of a rule within one of the files is as insecure and as blocked as that. Two things are otherwise. A mirror of a rule
+//! is as insecure as the files say that its own registry is. And what lines say of one image is tried before all.
 //!
 //! Which files there are follows go.podman.io/storage `pkg/configfile` (`getSearchPaths`, `readDropInsFromPaths`): the
 //! one that `CONTAINERS_REGISTRIES_CONF` names and nothing else, or the first of the user's and the machine's, and then
@@ -11,9 +16,7 @@
 //! | File | What it does |
 //! | --- | --- |
 //! | `registries_conf.rs` | reads one file, and holds it to the rules |
-//! | `matching.rs` | which prefix an image has, and its name elsewhere |
 
-pub mod matching;
 mod registries_conf;
 
 use std::{
@@ -21,14 +24,18 @@ use std::{
     fs,
     io::{self, ErrorKind},
     path::{Path, PathBuf},
+    sync::Arc,
 };
 
-use self::{
-    matching::{matched, moved},
-    registries_conf::{Mirror, Pulls, Registry, parse},
-};
+use self::registries_conf::{Mirror, Pulls, Registry, parse};
 use super::{credentials::Environment, plain_file};
-use crate::image::ImageReference;
+use crate::{
+    image::ImageReference,
+    images::mirror::{
+        MirrorRules, MirroredSource,
+        matching::{longest, matched, moved},
+    },
+};
 
 /// The name of the file in its folders.
 const FILE: &str = "registries.conf";
@@ -38,6 +45,12 @@ const DROP_INS: &str = "registries.conf.d";
 const ENDING: &str = "conf";
 /// Drop-ins that are read.
 const MOST_DROP_INS: usize = 256;
+/// What stands for a file where none says so.
+const RULES: &str = "a mirror rule";
+/// What references with a digest have.
+const DIGEST: &str = "digest";
+/// What all others have.
+const TAG: &str = "tag";
 
 /// Why mirrors could not be looked up.
 #[derive(Debug, thiserror::Error)]
@@ -92,7 +105,7 @@ pub enum MirrorError {
     /// A location is none.
     #[error("{} moves {image} to {location:?}, and that makes no reference to an image", .path.display())]
     Location {
-        /// The file.
+        /// The file, or what else says so.
         path: PathBuf,
         /// The image.
         image: String,
@@ -108,6 +121,18 @@ pub enum MirrorError {
         prefix: String,
         /// The file that blocks it.
         path: PathBuf,
+    },
+    /// The image's registry may not be asked, and no mirror is for it.
+    #[error(
+        "{image} may not be pulled: by the mirror rules {prefix} is never contacted, and they give it no mirror for references with a {form}"
+    )]
+    NeverContacted {
+        /// The image.
+        image: String,
+        /// What is never contacted.
+        prefix: String,
+        /// What the reference has: a tag or a digest.
+        form: &'static str,
     },
 }
 
@@ -129,6 +154,13 @@ impl MirrorError {
             | Self::Location { .. } => Some(
                 "correct the file, or name another one by CONTAINERS_REGISTRIES_CONF".to_owned(),
             ),
+            Self::NeverContacted { form, .. } => Some(format!(
+                "add a mirror for it to {}, or set `mirrorSourcePolicy: AllowContactingSource`",
+                match *form {
+                    DIGEST => "an ImageDigestMirrorSet",
+                    _ => "an ImageTagMirrorSet",
+                }
+            )),
             Self::Blocked { .. } => Some(
                 "whoever runs this machine does not want images from there; a mirror of it can be set in the same file".to_owned(),
             ),
@@ -140,6 +172,8 @@ impl MirrorError {
 #[derive(Debug, Default)]
 pub struct Mirrors {
     by_prefix: BTreeMap<String, Registry>,
+    /// What is said of images one by one.
+    rules: MirrorRules,
 }
 
 /// One place where an image may be.
@@ -166,7 +200,10 @@ impl Mirrors {
         if let Some(path) = &environment.containers_registries_conf {
             let found = read_file(path)?;
             let by_prefix = found.ok_or_else(|| MirrorError::Missing(path.clone()))?;
-            return Ok(Self { by_prefix });
+            return Ok(Self {
+                by_prefix,
+                ..Self::none()
+            });
         }
         let folders: Vec<_> = environment
             .user_folder()
@@ -189,8 +226,72 @@ impl Mirrors {
         Ok(mirrors)
     }
 
-    /// Where to ask for an image, in order: its mirrors, then itself unless it is blocked. `image` names its registry,
-    /// as in [`ImageReference::normalized`].
+    /// The same with mirror rules, which come before what the files say of the same prefix.
+    #[must_use]
+    pub fn with(mut self, rules: MirrorRules) -> Self {
+        let joined: Vec<_> = rules
+            .sources()
+            .values()
+            .map(|source| self.joined(source))
+            .collect();
+        let joined = joined
+            .into_iter()
+            .map(|registry| (registry.prefix.clone(), registry));
+        self.by_prefix.extend(joined);
+        self.rules = rules;
+        self
+    }
+
+    /// A source of the rules with what the files say of it.
+    fn joined(&self, source: &MirroredSource) -> Registry {
+        let prefix = &source.source;
+        let mut registry = match self.by_prefix.get(prefix) {
+            Some(registry) => registry.clone(),
+            None => self.within(prefix),
+        };
+        let mirrors = |locations: &[String], pulls| {
+            let mirror = |location: &String| Mirror {
+                location: location.clone(),
+                insecure: self
+                    .find(location)
+                    .is_some_and(|registry| registry.insecure),
+                pulls,
+            };
+            locations.iter().map(mirror).collect::<Vec<_>>()
+        };
+        let mut all = mirrors(&source.digest_mirrors, Pulls::DigestOnly);
+        all.extend(mirrors(&source.tag_mirrors, Pulls::TagOnly));
+        all.append(&mut registry.mirrors);
+        registry.mirrors = all;
+        registry.never_contacted = source.never_contact_source;
+        registry
+    }
+
+    /// A prefix of which the files say nothing, but perhaps of what it is in.
+    fn within(&self, prefix: &str) -> Registry {
+        let outer = match prefix.strip_prefix("*") {
+            // What is below a domain is below all that this one is below.
+            Some(domain) => self.find(&format!("any{domain}")),
+            None => self.find(prefix),
+        };
+        let is_wildcard = prefix.starts_with('*');
+        Registry {
+            prefix: prefix.to_owned(),
+            location: if is_wildcard {
+                String::new()
+            } else {
+                prefix.to_owned()
+            },
+            insecure: outer.is_some_and(|outer| outer.insecure),
+            blocked: outer.is_some_and(|outer| outer.blocked),
+            never_contacted: false,
+            mirrors: vec![],
+            path: outer.map_or_else(|| Path::new(RULES).into(), |outer| Arc::clone(&outer.path)),
+        }
+    }
+
+    /// Where to ask for an image, in order: where lines say that it is, its mirrors, then itself unless it is blocked.
+    /// `image` names its registry, as in [`ImageReference::normalized`].
     ///
     /// A blocked registry with mirrors is asked for at those alone: so it is with podman, and so does OpenShift write
     /// that a source must never be contacted.
@@ -199,18 +300,19 @@ impl Mirrors {
     /// When every place is blocked, or one is no reference to an image.
     pub fn places(&self, image: &ImageReference) -> Result<Vec<Place>, MirrorError> {
         let text = image.to_string();
+        let mut places = self.places_of_lines(image);
         let Some(registry) = self.find(&text) else {
-            return Ok(vec![Place {
+            places.push(Place {
                 image: image.clone(),
                 insecure: false,
-            }]);
+            });
+            return Ok(places);
         };
         let is_wanted = |mirror: &&Mirror| match mirror.pulls {
             Pulls::All => true,
             Pulls::DigestOnly => image.digest.is_some(),
             Pulls::TagOnly => image.digest.is_none(),
         };
-        let mut places = vec![];
         for mirror in registry.mirrors.iter().filter(is_wanted) {
             let place = place(registry, &text, &mirror.location, mirror.insecure)?;
             if self.blocks(&place.image).is_none() {
@@ -218,33 +320,62 @@ impl Mirrors {
             }
         }
         let original = place(registry, &text, &registry.location, registry.insecure)?;
-        let blocking = if registry.blocked {
-            Some(registry)
-        } else {
-            self.blocks(&original.image)
-        };
-        match blocking {
+        if registry.never_contacted {
+            // A rule may name the source among its mirrors, and another one forbid it.
+            places.retain(|place| place.image != original.image);
+        }
+        let refused = self.refusal(registry, &original, image);
+        match refused {
             None => places.push(original),
-            Some(blocking) if places.is_empty() => {
-                return Err(MirrorError::Blocked {
-                    image: text,
-                    prefix: blocking.prefix.clone(),
-                    path: blocking.path.to_path_buf(),
-                });
-            }
+            Some(refused) if places.is_empty() => return Err(refused),
             Some(_) => {}
         }
         Ok(places)
     }
 
+    /// Where lines say that an image is.
+    fn places_of_lines(&self, image: &ImageReference) -> Vec<Place> {
+        let places = self.rules.places_of_lines(image).into_iter();
+        let places = places.map(|image| Place {
+            insecure: self
+                .find(&image.to_string())
+                .is_some_and(|registry| registry.insecure),
+            image,
+        });
+        places
+            .filter(|place| self.blocks(&place.image).is_none())
+            .collect()
+    }
+
+    /// Why an image may not be asked for where it says.
+    fn refusal(
+        &self,
+        registry: &Registry,
+        original: &Place,
+        image: &ImageReference,
+    ) -> Option<MirrorError> {
+        if registry.never_contacted {
+            return Some(MirrorError::NeverContacted {
+                image: image.to_string(),
+                prefix: registry.prefix.clone(),
+                form: if image.digest.is_some() { DIGEST } else { TAG },
+            });
+        }
+        let blocking = if registry.blocked {
+            registry
+        } else {
+            self.blocks(&original.image)?
+        };
+        Some(MirrorError::Blocked {
+            image: image.to_string(),
+            prefix: blocking.prefix.clone(),
+            path: blocking.path.to_path_buf(),
+        })
+    }
+
     /// What is said of an image: the longest prefix counts, and of two as long the first by name.
     fn find(&self, image: &str) -> Option<&Registry> {
-        let matching = |registry: &&Registry| matched(&registry.prefix, image).is_some();
-        let registries = self.by_prefix.values().filter(matching);
-        // The last of the greatest is given.
-        registries
-            .rev()
-            .max_by_key(|registry| registry.prefix.len())
+        longest(&self.by_prefix, image).map(|(_, registry)| registry)
     }
 
     fn blocks(&self, image: &ImageReference) -> Option<&Registry> {

@@ -21,6 +21,8 @@ pub(super) struct Registry {
     pub(super) location: String,
     pub(super) insecure: bool,
     pub(super) blocked: bool,
+    /// Whether a mirror rule says so, as no file does.
+    pub(super) never_contacted: bool,
     pub(super) mirrors: Vec<Mirror>,
     /// The file that says so.
     pub(super) path: Arc<Path>,
@@ -187,6 +189,7 @@ impl RegistryTable {
             location,
             insecure: self.insecure,
             blocked: self.blocked,
+            never_contacted: false,
             path: Arc::clone(path),
         })
     }

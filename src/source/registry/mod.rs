@@ -56,7 +56,10 @@ use self::{
 use super::{credentials::Credentials, mirrors::Mirrors};
 use crate::{
     image::ImageReference,
-    oci::manifest::{Delivered, Descriptor},
+    oci::{
+        digest::Digest,
+        manifest::{Delivered, Descriptor},
+    },
 };
 
 /// What the user sets about registries.
@@ -156,20 +159,44 @@ impl Registries {
     /// # Errors
     /// When no place gives it, or one gives something else.
     pub fn manifest(&self, image: &ImageReference) -> Result<Delivered, RegistryError> {
-        let image = image.normalized();
+        self.document(&image.normalized(), None)
+    }
+
+    /// The manifest in the index that a reference names. It is asked for where the index is: which mirrors there are may
+    /// depend on whether the reference has a digest.
+    ///
+    /// # Errors
+    /// When no place gives it, or one gives something else.
+    pub fn manifest_in(
+        &self,
+        image: &ImageReference,
+        digest: &Digest,
+    ) -> Result<Delivered, RegistryError> {
+        self.document(&image.normalized(), Some(digest))
+    }
+
+    /// What a reference names, or what has this digest in the same repository.
+    fn document(
+        &self,
+        image: &ImageReference,
+        digest: Option<&Digest>,
+    ) -> Result<Delivered, RegistryError> {
         let task = async {
             let mut reasons = vec![];
-            for (place, reference) in self.world.places(&image)? {
-                let wanted = Wanted::manifest(&reference)?;
+            for (place, reference) in self.world.places(image)? {
+                let wanted = match digest {
+                    Some(digest) => Wanted::Manifest(digest.clone()),
+                    None => Wanted::manifest(&reference)?,
+                };
                 match manifest::fetch(&self.world, &place, &wanted).await {
                     Ok(delivered) => {
-                        self.world.remember(&image, &place);
+                        self.world.remember(image, &place);
                         return Ok(delivered);
                     }
                     Err(error) => error.pass_over(place.full_name(), &mut reasons)?,
                 }
             }
-            Err(RegistryError::of_places(&image, reasons))
+            Err(RegistryError::of_places(image, reasons))
         };
         self.engine.handle().block_on(task)
     }
