@@ -11,7 +11,7 @@ use clap::Args;
 
 use super::{
     failure::{Class, Failure},
-    source_args::{CommonCa, SourceArgs, tell_notices, unread},
+    source_args::{SourceArgs, tell_notices, unread},
     threads,
 };
 use crate::{
@@ -54,7 +54,7 @@ impl RequiredCatalogArgs {
     /// # Errors
     /// As [`CatalogArgs::open_required`].
     pub(super) fn open(&self) -> Result<Vec<Catalog>, Failure> {
-        let sources = self.sources.open(CommonCa::OfRegistries, vec![])?;
+        let sources = self.sources.open()?;
         self.catalogs.open_required(&sources)
     }
 }

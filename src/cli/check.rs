@@ -9,7 +9,7 @@ use super::{
     failure::{Class, Failure},
     install_args::ReadArgs,
     output,
-    source_args::{CommonCa, tell_notices},
+    source_args::tell_notices,
     text,
 };
 use crate::{
@@ -54,7 +54,7 @@ pub(super) enum Format {
 /// When the bundle has problems that refuse it.
 pub(super) fn run(args: &CheckArgs) -> Result<(), Failure> {
     let mut problems = vec![];
-    let sources = args.read.sources.open(CommonCa::OfRegistries, vec![])?;
+    let sources = args.read.sources.open()?;
     let bundle = args.read.bundle(&args.source, &sources, &mut problems)?;
     tell_notices(&sources);
     if let Some(bundle) = bundle {
@@ -108,6 +108,18 @@ pub(super) fn conclude(
 
 /// Options that the bundle can be rendered with; what they are does not matter, as nothing of it is shown.
 fn any_options(modes: &BTreeSet<String>) -> RenderOptions {
+    RenderOptions {
+        namespace: "operators".to_owned(),
+        namespaces: vec![],
+        watched: any_watched(modes),
+        certificates: Box::new(CertManager),
+        overrides: Overrides::default(),
+        csv: None,
+    }
+}
+
+/// Namespaces to watch that a bundle with these install modes takes; none where it chooses by itself.
+pub(super) fn any_watched(modes: &BTreeSet<String>) -> Vec<String> {
     let supports = |mode: &str| modes.contains(mode);
     let watched: &[&str] = match () {
         () if supports("AllNamespaces") || supports("OwnNamespace") => &[],
@@ -115,14 +127,7 @@ fn any_options(modes: &BTreeSet<String>) -> RenderOptions {
         () if supports("MultiNamespace") => &["watched", "watched-too"],
         () => &[],
     };
-    RenderOptions {
-        namespace: "operators".to_owned(),
-        namespaces: vec![],
-        watched: watched.iter().map(|name| (*name).to_owned()).collect(),
-        certificates: Box::new(CertManager),
-        overrides: Overrides::default(),
-        csv: None,
-    }
+    watched.iter().map(|name| (*name).to_owned()).collect()
 }
 
 fn report(problems: &[Problem], format: Format) -> String {

@@ -11,7 +11,7 @@ use super::{
     failure::{Class, Failure},
     installs,
     output::{self, TextFormat},
-    source_args::{CommonCa, SourceArgs},
+    source_args::SourceArgs,
     table::{Table, terminal_width},
     text::visible,
 };
@@ -63,10 +63,7 @@ pub(super) struct ExplainArgs {
 /// # Errors
 /// When nothing can be chosen, or no way leads to what is asked for; the explanation is printed before.
 pub(super) fn run(args: &ExplainArgs) -> Result<(), Failure> {
-    let catalogs = args
-        .choice
-        .catalogs
-        .open_required(&args.sources.open(CommonCa::OfRegistries, vec![])?)?;
+    let catalogs = args.choice.catalogs.open_required(&args.sources.open()?)?;
     let opened: Vec<_> = catalogs.iter().collect();
     let wish = args.choice.wish(&args.package, vec![])?;
     let request = installs::request(&[&wish], &opened)?;

@@ -27,6 +27,14 @@ pub(super) enum Class {
     Bug = 70,
 }
 
+impl Class {
+    /// That of a run in which all these failed: trying again helps only when nothing but the network did.
+    pub(super) fn worst(classes: impl IntoIterator<Item = Self>) -> Option<Self> {
+        let classes = classes.into_iter();
+        classes.max_by_key(|class| (*class != Self::Network, *class))
+    }
+}
+
 /// A failure: its class, what it is about and what to do next.
 #[derive(Debug)]
 pub(super) struct Failure {
@@ -94,6 +102,23 @@ impl Failure {
     #[must_use]
     pub(super) fn message(&self) -> &str {
         &self.message
+    }
+
+    /// What went wrong and why, in one line.
+    #[must_use]
+    pub(super) fn in_one_line(&self) -> String {
+        let causes = self.details.iter().map(|detail| {
+            let cause = detail.trim_start();
+            cause.strip_prefix("caused by: ").unwrap_or(cause)
+        });
+        let parts: Vec<_> = [self.message.as_str()].into_iter().chain(causes).collect();
+        parts.join(": ")
+    }
+
+    /// What to do next.
+    #[must_use]
+    pub(super) fn hint(&self) -> Option<&str> {
+        self.hint.as_deref()
     }
 
     /// Puts a message in front; the one that was there becomes its cause.

@@ -32,6 +32,11 @@ impl FilenameArgs {
         !self.filename.is_empty()
     }
 
+    /// The files and folders.
+    pub(super) fn paths(&self) -> &[PathBuf] {
+        &self.filename
+    }
+
     /// The objects in them. What is only to be told is added to `problems`.
     ///
     /// # Errors

@@ -5,12 +5,13 @@ use std::{collections::BTreeSet, path::Path};
 use super::{
     failure::{Class, Failure},
     install_args::InstallArgs,
-    installs::Run,
+    installs::{Purpose, Run},
     parts::{Part, Parts},
-    render::RenderArgs,
     secret_args::PullSecretFlag,
+    wanted_args::WantedArgs,
 };
 use crate::{
+    images::{mirror::MirrorRules, pin::Pins},
     install::{
         self, BundleSource, CatalogContent, CatalogRef, Content, Given, Install, Objects,
         SecretRef, Stopped, Wanted,
@@ -18,7 +19,7 @@ use crate::{
     logins::{PullSecret, SecretError},
     manifest::{Manifest, names},
     problem::Problem,
-    source::Sources,
+    source::{self, Sources},
 };
 
 /// What manifests and flags say, read once.
@@ -27,6 +28,10 @@ pub(super) struct Inputs {
     objects: Objects,
     pull_secrets: Vec<PullSecretFlag>,
     namespaces: Vec<Manifest>,
+    /// The digests that the user gives.
+    pins: Pins,
+    /// Where images are mirrored, by --mirror.
+    pub(super) mirrors: MirrorRules,
 }
 
 impl Inputs {
@@ -34,19 +39,35 @@ impl Inputs {
     ///
     /// # Errors
     /// When a file cannot be used.
-    pub(super) fn read(args: &RenderArgs, problems: &mut Vec<Problem>) -> Result<Self, Failure> {
+    pub(super) fn read(args: &WantedArgs, problems: &mut Vec<Problem>) -> Result<Self, Failure> {
+        let mirrors = &args.install.read.sources.mirrors;
+        let files = args.filename.paths().iter().chain(mirrors.paths());
+        let stdin = files.chain(&args.source);
+        if stdin
+            .filter(|path| path.as_os_str() == source::STDIN)
+            .count()
+            > 1
+        {
+            let message = "standard input is named more than once, and can be read only once";
+            let hint = "put one of them into a file";
+            return Err(Failure::new(Class::Usage, message).with_hint(hint));
+        }
         let objects = args.filename.read(&args.install.read, problems)?;
         let namespaces = objects.namespaces.iter();
         // One that was taken from a cluster is there.
         let written = namespaces.filter(|namespace| namespace.metadata("uid").is_none());
+        let limits = args.install.read.limits();
         Ok(Self {
+            pins: args.pins.files.read(&limits)?,
+            mirrors: args.install.read.sources.mirrors()?,
             pull_secrets: args.secrets.read()?,
             namespaces: written.cloned().collect(),
             objects,
         })
     }
 
-    /// What content is read with. The pull Secrets that anything names open registries.
+    /// What content is read with. The pull Secrets that anything names open registries, and mirrors are asked as nodes
+    /// do that have the rules of the manifests.
     ///
     /// # Errors
     /// When that of a flag cannot be read, or as [`InstallArgs::open_sources`].
@@ -71,7 +92,14 @@ impl Inputs {
                 Failure::refused(vec![problem], message).with_hint(SecretError::HINT)
             })
         });
-        install.open_sources(secrets.collect::<Result<_, _>>()?)
+        let mut mirrors = self.mirrors.clone();
+        for object in &self.objects.mirror_sets {
+            let added = mirrors.add_object(object);
+            added.map_err(|problems| {
+                Failure::refused(problems, "the rules for mirrors were not read")
+            })?;
+        }
+        install.open_sources(secrets.collect::<Result<_, _>>()?, mirrors)
     }
 
     /// The Secret of the input that is meant.
@@ -120,7 +148,7 @@ impl Inputs {
     /// When that is not clear.
     pub(super) fn wanted(
         &self,
-        args: &RenderArgs,
+        args: &WantedArgs,
         parts: &Parts,
         problems: &mut Vec<Problem>,
     ) -> Result<Wanted, Failure> {
@@ -177,7 +205,7 @@ impl Inputs {
     pub(super) fn wanted_of(
         &self,
         source: &Path,
-        args: &RenderArgs,
+        args: &WantedArgs,
         problems: &mut Vec<Problem>,
     ) -> Result<Wanted, Failure> {
         let given = self.given(args)?;
@@ -187,7 +215,7 @@ impl Inputs {
         Ok(wanted)
     }
 
-    fn given(&self, args: &RenderArgs) -> Result<Given, Failure> {
+    fn given(&self, args: &WantedArgs) -> Result<Given, Failure> {
         let choice = &args.package.choice;
         let mut catalogs = choice.catalogs.refs()?;
         // There is only one catalog that it can be.
@@ -213,11 +241,12 @@ impl Inputs {
     /// What installs are rendered with.
     pub(super) fn run<'r>(
         &'r self,
-        args: &'r RenderArgs,
+        args: &'r WantedArgs,
         sources: &'r Sources,
-        parts: &'r Parts,
+        (purpose, parts): (Purpose, &'r Parts),
     ) -> Run<'r> {
         Run {
+            purpose,
             install: &args.install,
             package: &args.package,
             sources,
@@ -227,6 +256,9 @@ impl Inputs {
             namespaces: &self.namespaces,
             pull_secrets: &self.pull_secrets,
             also_service_accounts: &args.secrets.also_service_account,
+            pins: &self.pins,
+            images: args.pins.images(),
+            mirrors: (purpose == Purpose::Install).then_some(&self.mirrors),
         }
     }
 }
@@ -234,7 +266,7 @@ impl Inputs {
 /// What the flags ask for.
 fn of_flags(
     source: &Path,
-    args: &RenderArgs,
+    args: &WantedArgs,
     wanted: &Wanted,
     given: &Given,
     problems: &mut Vec<Problem>,

@@ -16,6 +16,7 @@ use super::{
 use crate::{
     bundle::{self, Bundle, check::Facts},
     files::FileTree,
+    images::mirror::MirrorRules,
     install::CertificateSource,
     kube_version::{self, KubeVersion},
     limits::Limits,
@@ -70,6 +71,15 @@ pub(super) struct InstallArgs {
     pub read: ReadArgs,
 }
 
+/// What becomes of the images of a bundle.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Images {
+    /// They stay as they were written.
+    AsWritten,
+    /// They get digests.
+    Pinned,
+}
+
 /// The words that completion offers for a flag.
 pub(super) fn words(words: &'static [&'static str]) -> ArgValueCandidates {
     ArgValueCandidates::new(|| words.iter().map(CompletionCandidate::new).collect())
@@ -108,14 +118,20 @@ impl ReadArgs {
         sources: &Sources,
         problems: &mut Vec<Problem>,
     ) -> Result<Option<Bundle>, Failure> {
-        Ok(self.parsed(self.files(source, sources)?, problems))
+        Ok(self.parsed(self.files(source, sources)?, Images::AsWritten, problems))
     }
 
     /// The bundle that files make, checked; what is wrong with it is added to `problems`.
-    pub(super) fn parsed(&self, files: FileTree, problems: &mut Vec<Problem>) -> Option<Bundle> {
+    pub(super) fn parsed(
+        &self,
+        files: FileTree,
+        images: Images,
+        problems: &mut Vec<Problem>,
+    ) -> Option<Bundle> {
         let bundle = Bundle::parse(files, &self.limits(), problems)?;
         let facts = Facts {
             kube_version: self.kube_version.as_ref().map(KubeVersion::version),
+            is_pinned: images == Images::Pinned,
         };
         problems.extend(bundle::check::check(&bundle, &facts));
         Some(bundle)
@@ -161,16 +177,20 @@ fn no_bundle(source: &Path) -> Failure {
 }
 
 impl InstallArgs {
-    /// What content is read with; `secrets` open registries before anything else does.
+    /// What content is read with, as [`SourceArgs::open_with`].
     ///
     /// # Errors
-    /// As [`SourceArgs::open`].
-    pub(super) fn open_sources(&self, secrets: Vec<PullSecret>) -> Result<Sources, Failure> {
+    /// As there.
+    pub(super) fn open_sources(
+        &self,
+        secrets: Vec<PullSecret>,
+        mirrors: MirrorRules,
+    ) -> Result<Sources, Failure> {
         let common_ca = match self.certs {
             CertificateSource::Secret(_) => CommonCa::OfWebhooks,
             _ => CommonCa::OfRegistries,
         };
-        self.read.sources.open(common_ca, secrets)
+        self.read.sources.open_with(common_ca, secrets, mirrors)
     }
 
     /// The overrides of `--config`, and the namespace to watch that may stand with them.

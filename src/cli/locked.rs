@@ -1,15 +1,11 @@
-//! Reading and writing the file of `--lock`.
+//! Reading the file of `--lock`.
 
-use std::{
-    collections::BTreeMap,
-    fs,
-    io::{self, Write},
-    path::Path,
-};
+use std::{collections::BTreeMap, fs, path::Path};
 
 use super::failure::{Class, Failure};
 use crate::{
     catalog::Catalog,
+    images::pin::Pins,
     limits::Limits,
     oci::digest::Digest,
     problem::Problem,
@@ -23,12 +19,25 @@ use crate::{
 /// When the file cannot be read or is no lock.
 pub(super) fn read(path: &Path, limits: &Limits) -> Result<Lock, Failure> {
     let text = source::read_file(path, limits)?;
-    let lock = Lock::parse(&text, limits);
-    let lock = lock.map_err(|reason| no_lock(path, &reason))?;
-    let images = lock.catalogs.iter().map(|catalog| &catalog.image);
-    let images = images.chain(lock.installs.iter().map(|install| &install.image_digest));
-    if let Some(bad) = images.flatten().find_map(|text| Digest::parse(text).err()) {
-        return Err(no_lock(path, &bad));
+    parse(&text, limits)
+        .map_err(|reason| refused(format!("{} is no lock: {reason}", path.display())))
+}
+
+/// The lock that a text is, held to what is done with it: digests are digests, and images have them.
+///
+/// # Errors
+/// Why it is none.
+pub(super) fn parse(text: &[u8], limits: &Limits) -> Result<Lock, String> {
+    let lock = Lock::parse(text, limits)?;
+    let digests = lock.catalogs.iter().map(|catalog| &catalog.image);
+    let digests = digests.chain(lock.installs.iter().map(|install| &install.image_digest));
+    if let Some(bad) = digests.flatten().find_map(|text| Digest::parse(text).err()) {
+        return Err(bad.to_string());
+    }
+    for install in &lock.installs {
+        let images = install.images.iter();
+        let images = images.map(|(image, pinned)| (image.clone(), pinned.as_str().into()));
+        Pins::of_entries(images).map_err(|bad| bad.to_string())?;
     }
     Ok(lock)
 }
@@ -45,10 +54,6 @@ pub(super) fn read_old(path: &Path, limits: &Limits) -> Result<Option<Lock>, Fai
         }
         _ => Ok(None),
     }
-}
-
-fn no_lock(path: &Path, reason: &dyn std::fmt::Display) -> Failure {
-    refused(format!("{} is no lock: {reason}", path.display()))
 }
 
 /// The failure to install what a lock says.
@@ -107,35 +112,4 @@ fn digest(catalog: &Catalog) -> Result<String, Failure> {
         let message = format!("catalog {} cannot be read again", catalog.name);
         Failure::refused(problems, message)
     })
-}
-
-/// Writes the file.
-///
-/// # Errors
-/// When that cannot be done; what was there before is whole then.
-pub(super) fn write(path: &Path, text: &str) -> Result<(), Failure> {
-    replace(path, text).map_err(|error| {
-        let message = format!("cannot write {}: {}", path.display(), error.kind());
-        Failure::new(Class::Output, message)
-            .with_hint("name a file in a folder that is there and yours to write")
-    })
-}
-
-/// Makes a file hold a text, or leaves it as it was. A link to it stays one.
-fn replace(path: &Path, text: &str) -> io::Result<()> {
-    let path = fs::canonicalize(path).unwrap_or_else(|_| path.to_owned());
-    if fs::read(&path).is_ok_and(|old| old == text.as_bytes()) {
-        return Ok(());
-    }
-    let folder = path
-        .parent()
-        .filter(|folder| !folder.as_os_str().is_empty());
-    let mut builder = tempfile::Builder::new();
-    #[cfg(unix)]
-    builder.permissions(std::os::unix::fs::PermissionsExt::from_mode(0o666));
-    let mut file = builder.tempfile_in(folder.unwrap_or(Path::new(".")))?;
-    file.write_all(text.as_bytes())?;
-    file.as_file().sync_all()?;
-    file.persist(&path)?;
-    Ok(())
 }

@@ -11,17 +11,22 @@ mod catalog_args;
 mod check;
 mod choice_args;
 mod completion;
+mod digests;
 mod explain;
 mod failure;
 mod filename_args;
 mod folder;
+mod images;
 mod inputs;
 mod install_args;
 mod installs;
 mod locked;
+mod mirror_args;
 mod output;
 mod package;
 mod parts;
+mod pin;
+mod pin_args;
 mod progress;
 mod render;
 mod run;
@@ -31,6 +36,8 @@ mod table;
 mod text;
 mod threads;
 mod version;
+mod wanted_args;
+mod whole_file;
 
 use clap::{Parser, Subcommand};
 
@@ -47,6 +54,8 @@ struct Cli {
 #[derive(Debug, Subcommand)]
 enum Command {
     Render(Box<render::RenderArgs>),
+    Images(Box<images::ImagesArgs>),
+    Pin(pin::PinCommand),
     Catalog(catalog::CatalogCommand),
     Explain(Box<explain::ExplainArgs>),
     Check(check::CheckArgs),
@@ -63,6 +72,8 @@ const OVERVIEW: &str = "\
 kubectl olm does on your machine what the Operator Lifecycle Manager does inside a cluster.
 
   render      print or write every object that installing an operator results in
+  images      list every image that an install needs, and where it is named
+  pin         put digests in the place of tags in a bundle
   catalog     list, search, show, draw and check what catalogs have
   explain     tell why a version of a package is chosen
   check       show every problem of a bundle
@@ -74,6 +85,7 @@ Examples:
   kubectl olm render ./bundle -n ops
   kubectl olm render ./bundle -n ops -o dir:out
   kubectl olm check ./bundle
+  kubectl olm images ./bundle --why
   kubectl olm catalog search queue --catalog ./catalog
   kubectl olm render queue-operator --catalog ./catalog -n ops
 

@@ -132,7 +132,6 @@ impl PartsArgs {
 
 impl Parts {
     /// All parts.
-    #[cfg(test)]
     pub(super) fn all(secrets: Option<Secrets>) -> Self {
         let parts = Part::ALL.into();
         Self { parts, secrets }

@@ -37,6 +37,41 @@ impl Default for Terminal {
     }
 }
 
+/// A line on the terminal that counts what is done of many things that wait for registries.
+#[derive(Debug)]
+pub(super) struct Count {
+    bar: ProgressBar,
+}
+
+impl Count {
+    /// Counts up to `all`; nothing is drawn where standard error is no terminal, or when it is over soon.
+    pub(super) fn new(all: usize, what: &'static str) -> Self {
+        let bar = ProgressBar::with_draw_target(Some(all as u64), ProgressDrawTarget::hidden());
+        let later = bar.clone();
+        if let Ok(style) = ProgressStyle::with_template("{pos} of {len} {msg}") {
+            bar.set_style(style);
+        }
+        bar.set_message(what);
+        thread::spawn(move || {
+            thread::sleep(PATIENCE);
+            if !later.is_finished() {
+                later.set_draw_target(ProgressDrawTarget::stderr());
+            }
+        });
+        Self { bar }
+    }
+
+    /// As many are done.
+    pub(super) fn show(&self, done: usize) {
+        self.bar.set_position(done as u64);
+    }
+
+    /// All are.
+    pub(super) fn end(&self) {
+        self.bar.finish_and_clear();
+    }
+}
+
 impl Terminal {
     /// Shows what is going on, once it has taken a while.
     fn show_later(&self) {

@@ -10,18 +10,18 @@ use rayon::prelude::*;
 
 use super::{
     failure::{Class, Failure},
-    filename_args::FilenameArgs,
     inputs::Inputs,
-    install_args::{InstallArgs, words},
-    installs, locked,
+    install_args::words,
+    installs::{self, Purpose},
     output::{self, Format, Output},
-    package::PackageArgs,
     parts::{Parts, PartsArgs},
-    secret_args::SecretArgs,
     threads,
+    wanted_args::WantedArgs,
+    whole_file,
 };
 use crate::{
     bundle,
+    images::pin::Pins,
     install::Wanted,
     problem::Problem,
     source::{self, Sources},
@@ -58,26 +58,16 @@ Examples:
   # Render every bundle below a folder, each into a folder of its own
   kubectl olm render --each ./operators -n ops -o dir:out")]
 pub(super) struct RenderArgs {
-    /// Bundle: a folder or tar archive with `manifests` and `metadata` in it, an image (docker://IMAGE, oci:DIR,
-    /// oci-archive:FILE or docker-archive:FILE), or `-`; with --catalog, name of a package
-    #[arg(value_name = "SOURCE|PACKAGE")]
-    pub source: Option<PathBuf>,
     /// Render every bundle below a folder, on all cores; needs `-o dir:DIR` or `-o kustomize:DIR`
     #[arg(long, value_name = "DIR", conflicts_with_all = ["source", "filename", "catalog"])]
     each: Option<PathBuf>,
-    #[command(flatten)]
-    pub filename: FilenameArgs,
     /// Output: yaml, json, name, dir:DIR or kustomize:DIR
     #[arg(short, long, value_name = "FORMAT", default_value = "yaml", add = words(&["yaml", "json", "name", "dir:", "kustomize:"]))]
     output: Format,
     #[command(flatten)]
     pub parts: PartsArgs,
     #[command(flatten)]
-    pub secrets: SecretArgs,
-    #[command(flatten)]
-    pub install: InstallArgs,
-    #[command(flatten)]
-    pub package: PackageArgs,
+    wanted: WantedArgs,
 }
 
 /// Runs the command.
@@ -90,13 +80,16 @@ pub(super) fn run(args: &RenderArgs) -> Result<(), Failure> {
         return render_each(each, args, &parts);
     }
     let mut problems = vec![];
-    let inputs = Inputs::read(args, &mut problems)?;
-    let wanted = inputs.wanted(args, &parts, &mut problems)?;
-    let sources = inputs.open_sources(&wanted, &args.install)?;
-    if let (Some((folder, _)), Some(source)) = (args.output.folder(), &args.source) {
+    let inputs = Inputs::read(&args.wanted, &mut problems)?;
+    let wanted = inputs.wanted(&args.wanted, &parts, &mut problems)?;
+    let sources = inputs.open_sources(&wanted, &args.wanted.install)?;
+    if let (Some((folder, _)), Some(source)) = (args.output.folder(), &args.wanted.source) {
         stay_outside(folder, source)?;
     }
-    let rendered = installs::render(&wanted, inputs.run(args, &sources, &parts))?;
+    let rendered = installs::render(
+        &wanted,
+        inputs.run(&args.wanted, &sources, (Purpose::Install, &parts)),
+    )?;
     problems.extend(rendered.outcome.told());
     output::tell_problems(&problems, "");
     let mut written = Ok(());
@@ -104,14 +97,12 @@ pub(super) fn run(args: &RenderArgs) -> Result<(), Failure> {
         written = output::write(rendered.output, &args.output, &parts);
         // Only now does it say what is there.
         if let (Ok(()), Some((path, text))) = (&written, &rendered.lock) {
-            written = locked::write(path, text);
+            written = whole_file::write(path, text);
         }
+        let pins = &args.wanted.pins.files;
+        written = written.and_then(|()| pins.write(&rendered.pins));
     }
-    let ended = rendered.outcome.end(&wanted.installs);
-    if let (Err(_), Err(stopped)) = (&written, &ended) {
-        output::tell(&stopped.text(""));
-    }
-    written.and(ended)
+    rendered.outcome.end_after(written, &wanted.installs)
 }
 
 /// Refuses a folder for output that is part of the bundle itself.
@@ -132,8 +123,8 @@ fn render_each(root: &Path, args: &RenderArgs, parts: &Parts) -> Result<(), Fail
         let hint = "use -o dir:DIR or -o kustomize:DIR";
         return Err(Failure::new(Class::Usage, message).with_hint(hint));
     };
-    let inputs = Inputs::read(args, &mut vec![])?;
-    let sources = inputs.open_sources(&Wanted::default(), &args.install)?;
+    let inputs = Inputs::read(&args.wanted, &mut vec![])?;
+    let sources = inputs.open_sources(&Wanted::default(), &args.wanted.install)?;
     let bundles = source::folders_with(root, bundle::FOLDERS[0])?;
     if bundles.is_empty() {
         let message = format!("there is no bundle below {}", root.display());
@@ -146,10 +137,10 @@ fn render_each(root: &Path, args: &RenderArgs, parts: &Parts) -> Result<(), Fail
         let outside = stay_outside(&folder, source);
         let rendered = outside
             .and_then(|()| render_one(source, args, &inputs, (&sources, parts)))
-            .and_then(|(output, mut problems)| {
+            .and_then(|(output, mut problems, pins)| {
                 let (output, note) = output::select(output, &args.output, parts);
                 problems.extend(note);
-                output::write_folder(&folder, layout, output).map(|_| problems)
+                output::write_folder(&folder, layout, output).map(|_| (problems, pins))
             });
         if shows_progress {
             output::show_progress(done.fetch_add(1, Ordering::Relaxed) + 1, all);
@@ -158,22 +149,24 @@ fn render_each(root: &Path, args: &RenderArgs, parts: &Parts) -> Result<(), Fail
     };
     threads::prepare(sources.limits());
     let rendered: Vec<_> = bundles.par_iter().map(render).collect();
-    let (mut written, mut worst) = (0, None);
+    let (mut written, mut failed, mut used) = (0, vec![], Pins::default());
     for (source, rendered) in bundles.iter().zip(rendered) {
         let prefix = format!("{}: ", source.display());
         match rendered {
-            Ok(problems) => {
+            Ok((problems, pins)) => {
                 output::tell_problems(&problems, &prefix);
                 written += 1;
+                used.extend(&pins);
             }
             Err(failure) => {
                 output::tell(&failure.text(&prefix));
-                worst = worst.max(Some(failure.class()));
+                failed.push(failure.class());
             }
         }
     }
+    args.wanted.pins.files.write(&used)?;
     let summary = format!("{written} of {all} bundles written to {}", target.display());
-    match worst {
+    match Class::worst(failed) {
         Some(class) => Err(Failure::new(class, summary)),
         None => {
             output::tell(&summary);
@@ -182,17 +175,20 @@ fn render_each(root: &Path, args: &RenderArgs, parts: &Parts) -> Result<(), Fail
     }
 }
 
-/// Renders one bundle of several, with what there is to say about it.
+/// Renders one bundle of several, with what there is to say about it and the digests that were used.
 fn render_one(
     source: &Path,
     args: &RenderArgs,
     inputs: &Inputs,
     (sources, parts): (&Sources, &Parts),
-) -> Result<(Output, Vec<Problem>), Failure> {
+) -> Result<(Output, Vec<Problem>, Pins), Failure> {
     let mut problems = vec![];
-    let wanted = inputs.wanted_of(source, args, &mut problems)?;
-    let rendered = installs::render(&wanted, inputs.run(args, sources, parts))?;
+    let wanted = inputs.wanted_of(source, &args.wanted, &mut problems)?;
+    let rendered = installs::render(
+        &wanted,
+        inputs.run(&args.wanted, sources, (Purpose::Install, parts)),
+    )?;
     problems.extend(rendered.outcome.told());
     rendered.outcome.end(&wanted.installs)?;
-    Ok((rendered.output, problems))
+    Ok((rendered.output, problems, rendered.pins))
 }

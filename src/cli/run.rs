@@ -14,7 +14,7 @@ use clap::Parser;
 use super::{
     Cli, Command, OVERVIEW, STACK_BYTES, cache, catalog, check, completion, explain,
     failure::{Class, Failure},
-    output, render, version,
+    images, output, pin, render, version,
 };
 use crate::source::cache::found_damage;
 
@@ -86,6 +86,8 @@ fn work() -> Result<(), Failure> {
 fn run_command(command: &Command) -> Result<(), Failure> {
     match command {
         Command::Render(args) => render::run(args),
+        Command::Images(args) => images::run(args),
+        Command::Pin(args) => pin::run(args),
         Command::Catalog(command) => catalog::run(command),
         Command::Explain(args) => explain::run(args),
         Command::Check(args) => check::run(args),

@@ -12,6 +12,7 @@ use clap::Args;
 
 use super::{
     failure::{Class, Failure},
+    mirror_args::MirrorArgs,
     output, progress,
 };
 use crate::{
@@ -61,6 +62,8 @@ pub(super) struct SourceArgs {
     /// How long a registry may send nothing before it is given up, such as 10s or 2m
     #[arg(long, value_name = "DURATION", default_value = "30s", value_parser = parse_duration, help_heading = IMAGES)]
     request_timeout: Duration,
+    #[command(flatten)]
+    pub mirrors: MirrorArgs,
 }
 
 /// A value of `--ca-file`.
@@ -120,15 +123,32 @@ impl SourceArgs {
         common.next().map(|file| &file.path)
     }
 
+    /// The rules of --mirror.
+    ///
+    /// # Errors
+    /// When a file with rules cannot be used.
+    pub(super) fn mirrors(&self) -> Result<MirrorRules, Failure> {
+        self.mirrors.read(&self.limits())
+    }
+
+    /// What content is read with, where the flags are all there is.
+    ///
+    /// # Errors
+    /// When a file with a CA cannot be read, or one with rules for mirrors cannot be used.
+    pub(super) fn open(&self) -> Result<Sources, Failure> {
+        self.open_with(CommonCa::OfRegistries, vec![], self.mirrors()?)
+    }
+
     /// What content is read with. `common_ca` says whose the CA is that is for no registry in
-    /// particular; `pull_secrets` open registries before anything else does.
+    /// particular; `pull_secrets` open registries before anything else does; `mirrors` say where images are.
     ///
     /// # Errors
     /// When a file with a CA cannot be read.
-    pub(super) fn open(
+    pub(super) fn open_with(
         &self,
         common_ca: CommonCa,
         pull_secrets: Vec<PullSecret>,
+        mirrors: MirrorRules,
     ) -> Result<Sources, Failure> {
         let limits = self.limits();
         let mut ca_files = vec![];
@@ -150,7 +170,7 @@ impl SourceArgs {
             cache: !self.no_cache,
             authfile: self.authfile.clone(),
             pull_secrets,
-            mirrors: MirrorRules::default(),
+            mirrors,
             registries: RegistrySettings {
                 ca_files,
                 insecure: self.insecure_registry.clone(),

@@ -1,7 +1,7 @@
 //! `olm.lock`: what was chosen, so that the same is installed again, and so that a person sees in a diff what a new
 //! choice changes. It is YAML with one value a line, sorted keys, and installs in install order.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -63,6 +63,9 @@ pub struct LockedInstall {
     pub image_digest: Option<String>,
     /// The digest of its files.
     pub digest: String,
+    /// Its images, and by which digests they were named instead; none when they were left as they are.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub images: BTreeMap<String, String>,
     /// How it was asked for; nothing when something else needs it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub asked: Option<Asked>,

@@ -5,6 +5,7 @@
 
 mod custom_resource_definitions;
 mod deployments;
+mod images;
 mod objects;
 mod webhooks;
 
@@ -16,6 +17,8 @@ use crate::problem::Problem;
 pub struct Facts {
     /// The version of Kubernetes that the bundle shall run on.
     pub kube_version: Option<semver::Version>,
+    /// Whether its images get digests in the place of tags.
+    pub is_pinned: bool,
 }
 
 /// One check: adds what it finds.
@@ -50,6 +53,7 @@ const CHECKS: &[Check] = &[
     objects::names_are_valid,
     objects::sizes_are_within_limits,
     objects::kube_version_is_enough,
+    images::claims_are_kept,
 ];
 
 /// Runs every check.

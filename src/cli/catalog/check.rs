@@ -6,7 +6,7 @@ use super::super::{
     catalog_args::CatalogSource,
     check::{self, Format},
     failure::Failure,
-    source_args::{CommonCa, SourceArgs},
+    source_args::SourceArgs,
 };
 use crate::catalog;
 
@@ -42,7 +42,7 @@ pub(super) struct CheckArgs {
 /// # Errors
 /// When there is no catalog to read, or it has problems that refuse it.
 pub(super) fn run(args: &CheckArgs) -> Result<(), Failure> {
-    let sources = args.sources.open(CommonCa::OfRegistries, vec![])?;
+    let sources = args.sources.open()?;
     let problems = match args.source.open(&sources) {
         Ok(catalog) => catalog::check::check_all(&catalog),
         // What cannot be read is a problem like others.

@@ -5,7 +5,7 @@ use std::path::Path;
 use super::{
     super::{
         failure::{Class, Failure},
-        install_args::ReadArgs,
+        install_args::{Images, ReadArgs},
         locked,
     },
     Chosen, Content, Outcome, Part,
@@ -13,7 +13,7 @@ use super::{
 };
 use crate::{
     bundle,
-    catalog::{Catalog, CatalogBundle, Detail, embedded},
+    catalog::{Catalog, CatalogBundle, Detail, RelatedImage, embedded},
     files::FileTree,
     manifest::names,
     problem::Problem,
@@ -32,6 +32,8 @@ pub(super) struct Reading<'r> {
     pub(super) image_sources: &'r [ImageSource],
     pub(super) read: &'r ReadArgs,
     pub(super) sources: &'r Sources,
+    /// Whether images get digests.
+    pub(super) images: Images,
     /// Whether the ClusterServiceVersion is printed as OLM stores it.
     pub(super) wants_csv: bool,
 }
@@ -43,6 +45,8 @@ struct Known {
     files: Option<FileTree>,
     /// What a catalog says of it.
     stored: Option<StoredCsv>,
+    /// The images that it lists.
+    listed: Vec<RelatedImage>,
 }
 
 /// Reads the bundles; what they are installed for fails when one cannot be had. What is wrong with them is told.
@@ -73,7 +77,15 @@ pub(super) fn fetch(chosen: Vec<Chosen>, reading: Reading<'_>, outcome: &mut Out
     });
     let mut fetched = fetched.into_iter();
     let mut parts = vec![];
-    for (mut chosen, Known { files, stored }) in known {
+    for (
+        mut chosen,
+        Known {
+            files,
+            stored,
+            listed,
+        },
+    ) in known
+    {
         let files = match (files, &chosen.content) {
             (Some(files), _) => Ok(files),
             (None, Content::Source(path)) => reading.source(path),
@@ -89,7 +101,7 @@ pub(super) fn fetch(chosen: Vec<Chosen>, reading: Reading<'_>, outcome: &mut Out
         let roots = chosen.roots.clone();
         let part = files.and_then(|files| part(chosen, files, stored, reading, outcome));
         match part {
-            Ok(part) => parts.extend(part),
+            Ok(part) => parts.extend(part.map(|part| Part { listed, ..part })),
             Err(failure) => outcome.fail_all(&roots, failure),
         }
     }
@@ -155,7 +167,11 @@ impl Reading<'_> {
         let stored = catalog
             .filter(|_| self.wants_csv)
             .map(|catalog| stored(catalog, install, &bundle));
-        Ok(Known { files, stored })
+        Ok(Known {
+            files,
+            stored,
+            listed: bundle.related_images,
+        })
     }
 }
 
@@ -216,7 +232,11 @@ fn part(
         );
     }
     let mut found = vec![];
-    let bundle = reading.read.parsed(files, &mut found);
+    let images = match install.images.is_empty() {
+        true => reading.images,
+        false => Images::Pinned,
+    };
+    let bundle = reading.read.parsed(files, images, &mut found);
     let found = found
         .into_iter()
         .map(|problem| chosen.content.of_bundle(problem, &install.bundle));
@@ -247,6 +267,7 @@ fn part(
         chosen,
         bundle,
         stored,
+        listed: vec![],
     }))
 }
 

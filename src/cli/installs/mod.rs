@@ -5,6 +5,7 @@ mod catalogs;
 mod choose;
 mod fetch;
 mod lock;
+mod naming;
 mod outcome;
 mod rendered;
 
@@ -13,14 +14,18 @@ use std::{
     path::PathBuf,
 };
 
-use self::{catalogs::Catalogs, fetch::Reading, rendered::Rendering};
+use self::{
+    catalogs::Catalogs,
+    fetch::Reading,
+    rendered::{Objects, Rendering, Whole},
+};
 pub(super) use self::{
     choose::{judge, request},
     outcome::Outcome,
 };
 use super::{
     failure::Failure,
-    install_args::InstallArgs,
+    install_args::{Images, InstallArgs},
     locked,
     output::Output,
     package::PackageArgs,
@@ -30,6 +35,8 @@ use super::{
 };
 use crate::{
     bundle::Bundle,
+    catalog::RelatedImage,
+    images::{mirror::MirrorRules, pin::Pins},
     install::{self, BundleSource, Install, Wanted},
     manifest::Manifest,
     render::StoredCsv,
@@ -37,9 +44,19 @@ use crate::{
     source::Sources,
 };
 
+/// What is rendered for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Purpose {
+    /// It is installed.
+    Install,
+    /// It is looked at. Where it would be installed does not matter, and need not be known.
+    Look,
+}
+
 /// What installs are rendered with.
 #[derive(Clone, Copy)]
 pub(super) struct Run<'r> {
+    pub(super) purpose: Purpose,
     /// How to install.
     pub(super) install: &'r InstallArgs,
     /// Where content is.
@@ -58,6 +75,12 @@ pub(super) struct Run<'r> {
     pub(super) pull_secrets: &'r [PullSecretFlag],
     /// ServiceAccounts of every install that use them besides those of Deployments.
     pub(super) also_service_accounts: &'r [String],
+    /// The digests that the user gives.
+    pub(super) pins: &'r Pins,
+    /// Whether images get digests.
+    pub(super) images: Images,
+    /// The rules by which images are renamed; nothing when they keep their names.
+    pub(super) mirrors: Option<&'r MirrorRules>,
 }
 
 /// A bundle that is installed.
@@ -88,6 +111,19 @@ struct Part {
     chosen: Chosen,
     bundle: Bundle,
     stored: Option<StoredCsv>,
+    /// The images that its catalog lists.
+    listed: Vec<RelatedImage>,
+}
+
+impl Part {
+    /// What a lock says of a bundle, with the image that it is in; nothing when it is in none that has a reference.
+    fn image(&self) -> Option<LockedInstall> {
+        let mut locked = self.chosen.locked.clone();
+        if let Content::Source(source) = &self.chosen.content {
+            locked.image = source.to_str()?.strip_prefix("docker://")?.to_owned();
+        }
+        (!locked.image.is_empty()).then_some(locked)
+    }
 }
 
 /// What a run came to.
@@ -98,6 +134,12 @@ pub(super) struct Rendered {
     pub(super) outcome: Outcome,
     /// The lock to write when all else is written, and its text.
     pub(super) lock: Option<(PathBuf, String)>,
+    /// Whether images have digests where it is installed.
+    pub(super) is_pinned: bool,
+    /// The digests that took the place of tags; where it is only looked at, those that are known without asking for them.
+    pub(super) pins: Pins,
+    /// What was chosen that is in an image of its own.
+    pub(super) bundles: Vec<LockedInstall>,
 }
 
 /// Renders what is wanted.
@@ -127,24 +169,28 @@ pub(super) fn render(wanted: &Wanted, run: Run<'_>) -> Result<Rendered, Failure>
         image_sources: &package.image_source,
         read: &run.install.read,
         sources: run.sources,
+        images: match run.purpose {
+            Purpose::Install => run.images,
+            // Whoever lists images sees how they are named.
+            Purpose::Look => Images::Pinned,
+        },
         wants_csv: run.parts.has(Kind::Csv),
     };
     let parts = fetch::fetch(chosen, reading, &mut outcome);
     tell_notices(run.sources);
-    let locks: Vec<_> = parts
-        .iter()
-        .filter_map(|part| part.chosen.for_lock(installs))
-        .collect();
-    let rendering = Rendering { wanted, run };
-    let written = rendering.render(parts, &mut outcome);
+    let bundles = parts.iter().filter_map(Part::image).collect();
+    let Whole {
+        written,
+        locks,
+        is_pinned,
+        pins,
+    } = Rendering { wanted, run }.render(parts, &mut outcome);
     let stopped = outcome.stopped(installs);
-    let lock = match package.lock.clone().filter(|_| !package.locked) {
-        Some(path) => {
-            let text = lock::text(old.as_ref(), &catalogs, locks, &stopped, &outcome)?;
-            Some((path, text))
-        }
-        None => None,
-    };
+    let mut lock = None;
+    if let Some(path) = package.lock.clone().filter(|_| !package.locked) {
+        let text = lock::text(old.as_ref(), &catalogs, locks, &stopped, &outcome)?;
+        lock = Some((path, text));
+    }
     Ok(Rendered {
         output: Output {
             installs: written,
@@ -152,6 +198,9 @@ pub(super) fn render(wanted: &Wanted, run: Run<'_>) -> Result<Rendered, Failure>
         },
         outcome,
         lock,
+        is_pinned,
+        pins,
+        bundles,
     })
 }
 

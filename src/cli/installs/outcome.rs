@@ -137,6 +137,22 @@ impl Outcome {
         untold
     }
 
+    /// The end of a run, and of writing what it came to: as [`Self::end`], where both failed with both.
+    ///
+    /// # Errors
+    /// When something failed.
+    pub(in crate::cli) fn end_after(
+        self,
+        written: Result<(), Failure>,
+        installs: &[Install],
+    ) -> Result<(), Failure> {
+        let ended = self.end(installs);
+        if let (Err(_), Err(stopped)) = (&written, &ended) {
+            output::tell(&stopped.text(""));
+        }
+        written.and(ended)
+    }
+
     /// The end of the run: tells each failure.
     ///
     /// # Errors
@@ -166,13 +182,12 @@ impl Outcome {
         if all == 1 && installs.iter().any(Install::is_of_flags) {
             return failures.pop().map_or(Ok(()), |(_, failure)| Err(failure));
         }
-        // Trying again helps only when nothing but the network failed.
         let classes = failures.iter().map(|(_, failure)| match failure.class() {
             // It is not the command line that says it.
             Class::Usage => Class::Refused,
             class => class,
         });
-        let worst = classes.max_by_key(|class| (*class != Class::Network, *class));
+        let worst = Class::worst(classes);
         for (id, failure) in &failures {
             output::tell(&failure.text(&format!("{id}: ")));
         }

@@ -4,34 +4,63 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use super::{
     super::{
+        check::any_watched,
         failure::{Class, Failure},
+        install_args::Images,
         output::Install as Written,
         secret_args::{FLAG, PullSecretFlag},
     },
-    Outcome, Part, Run, catalogs,
+    Chosen, Outcome, Part, Purpose, Run, catalogs, naming,
 };
 use crate::{
     bundle::Bundle,
+    catalog::RelatedImage,
+    images::pin::Pins,
     install::{CatalogContent, Install, SecretRef, Wanted},
     logins,
     manifest::{Manifest, names},
     problem::Problem,
     pull_secrets::{self, PullSecret},
     render::{self, Brought, Owned, RenderOptions, StoredCsv, overrides::Overrides},
+    resolve::lock::LockedInstall,
 };
 
+/// Where bundles are that are only looked at, when nothing says where. Packages have names that no namespace can have.
+const ANY_NAMESPACE: &str = "operators";
 /// As many objects are told on which installs do not agree.
 const TOLD_CONFLICTS: usize = 3;
 
 /// A bundle's objects.
-struct Objects {
-    /// The installs that they are for.
-    roots: BTreeSet<usize>,
+pub(super) struct Objects {
+    pub(super) chosen: Chosen,
     /// What is written above them.
     heading: String,
     /// What the bundle is called.
     name: String,
-    manifests: Vec<Manifest>,
+    pub(super) manifests: Vec<Manifest>,
+    /// The pull Secrets that its pods have.
+    secrets: Vec<PullSecret>,
+    /// The images that its catalog lists.
+    pub(super) listed: Vec<RelatedImage>,
+}
+
+impl Objects {
+    /// A problem, with what it is about.
+    pub(super) fn of_bundle(&self, problem: Problem) -> Problem {
+        self.chosen.content.of_bundle(problem, &self.name)
+    }
+}
+
+/// What rendering came to.
+pub(super) struct Whole {
+    /// What is written.
+    pub(super) written: Vec<Written>,
+    /// What a lock says of it, and the installs that it is for.
+    pub(super) locks: Vec<(BTreeSet<usize>, LockedInstall)>,
+    /// Whether images have digests where it is installed.
+    pub(super) is_pinned: bool,
+    /// The digests that took the place of tags; where it is only looked at, those that are known without asking for them.
+    pub(super) pins: Pins,
 }
 
 /// What all bundles are rendered with.
@@ -42,7 +71,77 @@ pub(super) struct Rendering<'r> {
 
 impl Rendering<'_> {
     /// Renders the bundles of all installs that have not failed. Those that another one needs go into its namespace.
-    pub(super) fn render(&self, parts: Vec<Part>, outcome: &mut Outcome) -> Vec<Written> {
+    pub(super) fn render(&self, parts: Vec<Part>, outcome: &mut Outcome) -> Whole {
+        let mut rendered = self.all_objects(parts, outcome);
+        outcome.judge(&self.wanted.installs, &self.run.install.read);
+        rendered.retain(|objects| !outcome.have_failed(&objects.chosen.roots));
+        let is_pinned = self.run.images == Images::Pinned
+            || rendered
+                .iter()
+                .any(|objects| naming::is_wanted(objects, self.run));
+        let pins = match self.run.purpose {
+            Purpose::Install => naming::pin(&mut rendered, self.run, outcome),
+            Purpose::Look => naming::known_of_all(&rendered, self.run),
+        };
+        let mut catalogs = self.catalogs();
+        self.mirror(&mut catalogs, &mut rendered, outcome);
+        for objects in &rendered {
+            let found = uncovered(&objects.manifests, &objects.secrets);
+            let found = found.into_iter().map(|problem| objects.of_bundle(problem));
+            outcome.tell(objects.chosen.roots.iter().copied(), found);
+        }
+        outcome.judge(&self.wanted.installs, &self.run.install.read);
+        rendered.retain(|objects| !outcome.have_failed(&objects.chosen.roots));
+        let locks = rendered
+            .iter()
+            .filter_map(|objects| objects.chosen.for_lock(&self.wanted.installs));
+        let locks = locks.collect();
+        let joined = self.joined(rendered, outcome);
+        outcome.judge(&self.wanted.installs, &self.run.install.read);
+        let mut written = catalogs;
+        // What flags ask for is a whole, of which nothing is written when a part does not go with another.
+        if !(self.wanted.installs.iter().any(Install::is_of_flags) && outcome.has_failed(0)) {
+            written.extend(joined);
+        }
+        Whole {
+            written,
+            locks,
+            is_pinned,
+            pins,
+        }
+    }
+
+    /// Names images as their mirrors do, where rules are given for that.
+    fn mirror(&self, catalogs: &mut [Written], rendered: &mut [Objects], outcome: &mut Outcome) {
+        let Some(rules) = self.run.mirrors.filter(|rules| !rules.is_empty()) else {
+            return;
+        };
+        let of_catalogs = catalogs.iter_mut().flat_map(|written| &mut written.objects);
+        let (mut problems, mut renamed) = (vec![], BTreeSet::new());
+        for owned in of_catalogs {
+            let manifests = std::slice::from_mut(&mut owned.manifest);
+            problems.extend(naming::mirror(manifests, rules, &mut renamed));
+        }
+        outcome.tell(None, problems);
+        for objects in rendered {
+            let problems = naming::mirror(&mut objects.manifests, rules, &mut renamed);
+            let problems: Vec<_> = problems
+                .into_iter()
+                .map(|problem| objects.of_bundle(problem))
+                .collect();
+            outcome.tell(objects.chosen.roots.iter().copied(), problems);
+        }
+        let (count, are) = match renamed.len() {
+            0 => return,
+            1 => ("1 image".to_owned(), "is"),
+            count => (format!("{count} images"), "are"),
+        };
+        let message = format!("{count} {are} named as at the mirror");
+        outcome.tell(None, [Problem::note("mirrored", message)]);
+    }
+
+    /// The objects of all bundles that can be rendered.
+    fn all_objects(&self, parts: Vec<Part>, outcome: &mut Outcome) -> Vec<Objects> {
         let namespaces = self.namespaces(&parts, outcome);
         let mut rendered = vec![];
         for part in parts {
@@ -65,16 +164,7 @@ impl Rendering<'_> {
                 Err(failure) => outcome.fail_all(&roots, failure),
             }
         }
-        outcome.judge(&self.wanted.installs, &self.run.install.read);
-        rendered.retain(|objects| !outcome.have_failed(&objects.roots));
-        let joined = self.joined(rendered, outcome);
-        outcome.judge(&self.wanted.installs, &self.run.install.read);
-        let mut written = self.catalogs();
-        // What flags ask for is a whole, of which nothing is written when a part does not go with another.
-        if !(self.wanted.installs.iter().any(Install::is_of_flags) && outcome.has_failed(0)) {
-            written.extend(joined);
-        }
-        written
+        rendered
     }
 
     /// The catalogs of the input, each with the image that it is served from.
@@ -107,6 +197,7 @@ impl Rendering<'_> {
         let mut brought = vec![];
         for objects in rendered {
             let of_objects = objects
+                .chosen
                 .roots
                 .iter()
                 .filter_map(|root| Some((*root, installs.get(*root)?)));
@@ -124,7 +215,7 @@ impl Rendering<'_> {
                 manifests: objects.manifests,
             });
             roots.extend(owners);
-            headings.push((objects.heading, objects.roots));
+            headings.push((objects.heading, objects.chosen.roots));
         }
         let joined = render::join(brought);
         let named = joined.stopped.iter().find_map(|owner| roots.get(owner));
@@ -162,7 +253,7 @@ impl Rendering<'_> {
             else {
                 continue;
             };
-            match namespace(install, &part.bundle) {
+            match namespace(install, &part.bundle, self.run.purpose) {
                 Ok(namespace) => drop(namespaces.insert(root, namespace)),
                 Err(failure) => outcome.fail(root, failure),
             }
@@ -185,15 +276,21 @@ impl Rendering<'_> {
             chosen,
             bundle,
             stored,
+            listed,
         } = part;
         let name = bundle.csv.name.clone();
         let is_asked = chosen.asked.is_some();
-        let options = self.options(install, namespace, is_asked, stored)?;
+        let mut options = self.options(install, namespace, is_asked, stored)?;
+        if self.run.purpose == Purpose::Look && options.watched.is_empty() {
+            options.watched = any_watched(&bundle.csv.install_modes);
+        }
         let (rendered, mut found) = match render::render(bundle, &options) {
             Ok(rendered) => (Some(rendered.manifests), rendered.problems),
             Err(found) => (None, found),
         };
         let mut objects = None;
+        let roots = chosen.roots.clone();
+        let content = chosen.content.clone();
         if let Some(mut manifests) = rendered {
             let secrets = self.pull_secrets(install, &chosen.locked.catalog, namespace)?;
             let also = install
@@ -203,7 +300,6 @@ impl Rendering<'_> {
             let also: Vec<_> = also.filter(|_| is_asked).cloned().collect();
             pull_secrets::attach(&mut manifests, namespace, &secrets, &also, &mut found);
             pull_secrets::keep_entries(&mut manifests, self.run.service_accounts);
-            found.extend(uncovered(&manifests, &secrets));
             let heading = if is_asked {
                 String::new()
             } else {
@@ -213,16 +309,18 @@ impl Rendering<'_> {
                 )
             };
             objects = Some(Objects {
+                chosen,
                 heading,
-                roots: chosen.roots.clone(),
                 name: name.clone(),
                 manifests,
+                secrets,
+                listed,
             });
         }
         let found = found
             .into_iter()
-            .map(|problem| chosen.content.of_bundle(problem, &name));
-        outcome.tell(chosen.roots, found);
+            .map(|problem| content.of_bundle(problem, &name));
+        outcome.tell(roots, found);
         Ok(objects)
     }
 
@@ -313,10 +411,12 @@ fn uncovered(manifests: &[Manifest], secrets: &[PullSecret]) -> Vec<Problem> {
 ///
 /// # Errors
 /// When there is none, or it or one that is to be watched cannot be.
-fn namespace(install: &Install, bundle: &Bundle) -> Result<String, Failure> {
+fn namespace(install: &Install, bundle: &Bundle, purpose: Purpose) -> Result<String, Failure> {
     let namespace = install.namespace.as_deref();
+    let any = (purpose == Purpose::Look).then_some(ANY_NAMESPACE);
     let namespace = namespace
         .or_else(|| bundle.suggested_namespace())
+        .or(any)
         .ok_or_else(|| {
             let message = format!("no namespace to install {} into", bundle.package);
             let hint = "name one with -n; this bundle suggests none";
