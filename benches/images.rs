@@ -25,6 +25,8 @@ mod program;
 #[path = "../tests/it/registry.rs"]
 #[allow(dead_code, reason = "the tests use more of it")]
 mod registry;
+#[allow(dead_code, reason = "another benchmark uses more of it")]
+mod timing;
 #[path = "../tests/it/token_server.rs"]
 #[allow(dead_code, reason = "the tests use more of it")]
 mod token_server;
@@ -32,7 +34,7 @@ mod token_server;
 use std::{
     env, fs,
     path::{Path, PathBuf},
-    process::{Command, Stdio},
+    process::Command,
     time::{Duration, Instant},
 };
 
@@ -46,9 +48,9 @@ use self::{
     image_builder::{Compression, Image, digest},
     program::root,
     registry::plain,
+    timing::{ROUNDS, Scratch, answered, fastest, install_peers, ratio, tell, timed},
 };
 
-const ROUNDS: usize = 3;
 const BUNDLES: usize = 50;
 const CATALOG: &str = "bench/catalog";
 
@@ -61,70 +63,9 @@ fn main() {
         corpus.display()
     );
     install_peers();
-    let scratch = Scratch::new();
+    let scratch = Scratch::new("images");
     catalog(&corpus, &scratch);
     bundles(&corpus, &scratch);
-}
-
-/// Everything that is written, until the end of the run.
-struct Scratch {
-    folder: PathBuf,
-}
-
-impl Scratch {
-    fn new() -> Self {
-        let folder = root().join("target/bench-images");
-        let _ = fs::remove_dir_all(&folder);
-        fs::create_dir_all(&folder).expect("a folder");
-        // The registry is to keep its storage there too.
-        tempfile::env::override_temp_dir(&folder).expect("it is set once");
-        Self { folder }
-    }
-
-    /// A folder that is empty.
-    fn empty(&self, name: &str) -> PathBuf {
-        let folder = self.folder.join(name);
-        let _ = fs::remove_dir_all(&folder);
-        fs::create_dir(&folder).expect("a folder");
-        folder
-    }
-}
-
-impl Drop for Scratch {
-    fn drop(&mut self) {
-        let _ = fs::remove_dir_all(&self.folder);
-    }
-}
-
-/// Installs what is compared with, where it is missing.
-fn install_peers() {
-    let is_there = |program: &str| {
-        let mut command = Command::new(program);
-        let status = command
-            .arg("--version")
-            .stdout(Stdio::null())
-            .stderr(Stdio::null())
-            .status();
-        status.is_ok()
-    };
-    for needed in ["bash", "curl", "gzip", "sha256sum"] {
-        assert!(is_there(needed), "{needed} is not on the PATH; install it");
-    }
-    if ["skopeo", "umoci"].into_iter().all(is_there) {
-        return;
-    }
-    println!("installing skopeo and umoci");
-    let install =
-        "apt-get update -qq && apt-get install -qq -y --no-install-recommends skopeo umoci";
-    let installed = Command::new("sh")
-        .args(["-c", install])
-        .env("DEBIAN_FRONTEND", "noninteractive")
-        .stdout(Stdio::null())
-        .status();
-    assert!(
-        installed.is_ok_and(|status| status.success()),
-        "skopeo and umoci cannot be installed; run as root: {install}"
-    );
 }
 
 /// The first answer from a large catalog, and the next ones.
@@ -349,42 +290,4 @@ fn read_at_once(cases: &[(String, Option<&str>)]) -> Duration {
         assert!(files.expect("a bundle").has_folder("manifests"));
     }
     taken
-}
-
-/// Runs the program.
-fn answered(cache: &Path, words: &[&str]) -> Duration {
-    let mut program = program::program();
-    program.env("XDG_CACHE_HOME", cache).args(words);
-    program.args(["--insecure-registry", &plain().address()]);
-    timed(&mut program)
-}
-
-/// Runs a program that must succeed.
-fn timed(command: &mut Command) -> Duration {
-    command.stdin(Stdio::null()).stdout(Stdio::null());
-    command.stderr(Stdio::piped());
-    let begun = Instant::now();
-    let output = command.output().expect("it starts");
-    let taken = begun.elapsed();
-    let told = String::from_utf8_lossy(&output.stderr);
-    assert!(output.status.success(), "{command:?}: {told}");
-    taken
-}
-
-fn fastest(round: impl Fn() -> Duration) -> Duration {
-    let rounds = (0..ROUNDS).map(|_| round());
-    rounds.min().expect("a round")
-}
-
-fn tell(what: &str, taken: Duration, limit: Option<Duration>) {
-    let beside = limit.map(|limit| format!(", {:.2} times the limit", ratio(taken, limit)));
-    println!(
-        "  {what}: {:.0} ms{}",
-        taken.as_secs_f64() * 1000.0,
-        beside.unwrap_or_default()
-    );
-}
-
-fn ratio(one: Duration, other: Duration) -> f64 {
-    one.as_secs_f64() / other.as_secs_f64()
 }

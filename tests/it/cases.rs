@@ -7,7 +7,7 @@
 use std::{collections::BTreeMap, fs, path::Path};
 
 use kubectl_olm::{limits::Limits, manifest::yaml};
-use serde::Deserialize;
+use serde::{Deserialize, de::DeserializeOwned};
 use serde_json::Value;
 use tempfile::TempDir;
 
@@ -169,7 +169,7 @@ fn render_makes_what_olm_v0_makes() {
     let mut compared = 0;
     let folders = fs::read_dir(root().join("testdata/render")).expect("cases");
     for folder in folders.flatten() {
-        let case = read(&folder.path().join("case.yaml"));
+        let case: Case = read(&folder.path().join("case.yaml"));
         if case.vectors.is_empty() {
             continue;
         }
@@ -240,7 +240,8 @@ pub(crate) fn minimal_bundle() -> TempDir {
     build(&serde_json::from_str("{}").expect("a case needs nothing"))
 }
 
-pub(crate) fn read(path: &Path) -> Case {
+/// A case of any kind, from the first document of a file.
+pub(crate) fn read<T: DeserializeOwned>(path: &Path) -> T {
     let text = fs::read(path).expect("a case");
     let documents = yaml::read(&text, &Limits::DEFAULT)
         .unwrap_or_else(|error| panic!("{}: {error}", path.display()));

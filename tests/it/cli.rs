@@ -17,6 +17,8 @@ fn every_help_text() {
         &["render"],
         &["catalog"],
         &["catalog", "list"],
+        &["images"],
+        &["pin"],
         &["catalog", "search"],
         &["catalog", "show"],
         &["catalog", "graph"],

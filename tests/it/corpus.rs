@@ -11,6 +11,10 @@ use std::{
     process::Command,
 };
 
+use kubectl_olm::{
+    limits::Limits,
+    manifest::{Manifest, Origin, yaml},
+};
 use rayon::prelude::*;
 
 use super::program::{root, run, tool};
@@ -227,4 +231,21 @@ pub(crate) fn corpus() -> Option<PathBuf> {
 /// Says something also where the test harness keeps what a test prints.
 fn tell(text: &str) {
     let _ = writeln!(std::io::stderr(), "{text}");
+}
+
+/// The objects of a bundle's manifests, file by file.
+pub(crate) fn manifests(bundle: &Path) -> Vec<Manifest> {
+    let entries = fs::read_dir(bundle.join("manifests")).expect("manifests");
+    let mut paths: Vec<_> = entries.map(|entry| entry.expect("a file").path()).collect();
+    paths.sort();
+    let mut manifests = vec![];
+    for path in paths {
+        let text = fs::read(&path).expect("a file");
+        let name = path.file_name().unwrap_or_default().to_string_lossy();
+        for document in yaml::read(&text, &Limits::DEFAULT).expect("YAML") {
+            let (path, line) = ((*name).into(), document.line);
+            manifests.push(Manifest::new(document.value, Origin::File { path, line }));
+        }
+    }
+    manifests
 }

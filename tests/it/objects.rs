@@ -88,6 +88,7 @@ fn kept(objects: &Objects) -> BTreeMap<String, Vec<String>> {
         ("namespaces", &objects.namespaces),
         ("secrets", &objects.secrets),
         ("proxies", &objects.proxies),
+        ("mirror_sets", &objects.mirror_sets),
     ];
     let names = |list: &[Manifest]| list.iter().map(shown).collect();
     let filled = lists.into_iter().filter(|(_, list)| !list.is_empty());
