@@ -44,7 +44,7 @@ struct Change {
 const BYTE_ORDER_MARK: &str = "\u{feff}";
 
 /// The text with the value of one of its documents changed to `to`: only what differs is written anew, everything else
-/// stays as it is, to the byte. `document` counts what [`read`] gives, from 0. Nothing where that cannot be done: what is
+/// stays as it is, to the byte. `document` counts what [`read()`] gives, from 0. Nothing where that cannot be done: what is
 /// given always reads as what was wanted, in this document and in all others.
 #[must_use]
 pub fn edit(text: &str, document: usize, to: &Value, limits: &Limits) -> Option<String> {
