@@ -114,21 +114,17 @@ struct Listed {
 /// # Errors
 /// When something is refused, or the list cannot be printed.
 pub(super) fn run(args: &ImagesArgs) -> Result<(), Failure> {
-    let package = &args.wanted.package;
-    if package.lock.is_some() && !package.locked {
-        let message = "a list of images is no choice, and is not written down in a lock";
-        let hint = "add --locked to list what the lock says";
-        return Err(Failure::new(Class::Usage, message).with_hint(hint));
-    }
-    if args.to.is_some() && !args.output.has_destination() {
-        let message = "--to is for the lists that say where images are copied to";
-        let hint = "add -o mapping, idms, itms or icsp";
-        return Err(Failure::new(Class::Usage, message).with_hint(hint));
-    }
+    check_flags(args)?;
     let parts = Parts::all(None);
     let mut problems = vec![];
     let inputs = Inputs::read(&args.wanted, &mut problems)?;
-    let wanted = inputs.wanted(&args.wanted, &parts, &mut problems)?;
+    let wanted = inputs.wanted(&args.wanted, &parts, &mut problems);
+    let wanted = wanted.map_err(|failure| match args.why.as_deref() {
+        Some(image) if !image.is_empty() && args.wanted.source.is_none() => failure.with_hint(
+            format!("--why took {image} for an image; name what to install before it"),
+        ),
+        _ => failure,
+    })?;
     let sources = inputs.open_sources(&wanted, &args.wanted.install)?;
     let run = inputs.run(&args.wanted, &sources, (Purpose::Look, &parts));
     let rendered = installs::render(&wanted, run)?;
@@ -153,6 +149,22 @@ pub(super) fn run(args: &ImagesArgs) -> Result<(), Failure> {
         args.wanted.pins.files.write(&pins)
     });
     rendered.outcome.end_after(written, &wanted.installs)
+}
+
+/// Refuses flags that do not go together.
+fn check_flags(args: &ImagesArgs) -> Result<(), Failure> {
+    let package = &args.wanted.package;
+    if package.lock.is_some() && !package.locked {
+        let message = "a list of images is no choice, and is not written down in a lock";
+        let hint = "add --locked to list what the lock says";
+        return Err(Failure::new(Class::Usage, message).with_hint(hint));
+    }
+    if args.to.is_some() && !args.output.has_destination() {
+        let message = "--to is for the lists that say where images are copied to";
+        let hint = "add -o mapping, idms, itms or icsp";
+        return Err(Failure::new(Class::Usage, message).with_hint(hint));
+    }
+    Ok(())
 }
 
 /// The images of everything that was rendered, each once, in the order of their normal forms.
