@@ -103,7 +103,7 @@ fn digest(image: &str, sources: &Sources) -> Answer {
 /// How many images have digests, and how many of these were looked up.
 pub(super) fn counted(used: &Pins, from_registries: usize) -> String {
     let (all, have) = match used.iter().count() {
-        0 => return "every image had its digest already".to_owned(),
+        0 => return "no tag was replaced".to_owned(),
         1 => ("1 image".to_owned(), "has"),
         all => (format!("{all} images"), "have"),
     };
@@ -144,10 +144,13 @@ pub(super) fn missing(image: &Unpinned, failure: &Failure) -> Problem {
         places.join(", "),
         failure.in_one_line()
     );
-    let is_mentioned = image
-        .uses
-        .iter()
-        .all(|found| matches!(found.role, Role::Annotation | Role::Variable));
+    let is_mentioned = image.uses.iter().all(|found| {
+        let is_judged = matches!(
+            found.role,
+            Role::Annotation | Role::Variable | Role::Argument
+        );
+        is_judged || found.role.is_part()
+    });
     let problem = match is_mentioned {
         true => Problem::warning(RULE, message),
         false => Problem::error(RULE, message),

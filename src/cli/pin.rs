@@ -88,7 +88,7 @@ pub(super) fn run(args: &PinCommand) -> Result<(), Failure> {
         let hint = "leave out --in-place, and send the output to a file";
         return Err(Failure::new(Class::Usage, message).with_hint(hint));
     }
-    if args.in_place && args.files.is_written_to(file.path.as_deref()) {
+    if args.files.is_written_to(file.path.as_deref()) {
         let message = format!(
             "{} cannot be both the ClusterServiceVersion and --write-pins",
             file.name
@@ -106,8 +106,7 @@ pub(super) fn run(args: &PinCommand) -> Result<(), Failure> {
         Ok(found) => found,
         Err(failure) => return Err(failure.with_problems(problems)),
     };
-    let used = pin::used(&file.manifests, &pins);
-    let pinned = match pin::pin_file(&file.name, &file.text, &used, &limits) {
+    let pinned = match pin::pin_file(&file.name, &file.text, &pins, &limits) {
         Ok(pinned) => pinned,
         Err(conflicts) => {
             problems.extend(conflicts);
@@ -119,7 +118,10 @@ pub(super) fn run(args: &PinCommand) -> Result<(), Failure> {
         let message = "its comments and its layout could not be kept";
         problems.push(Problem::warning("layout", message).at(file.name.as_str()));
     }
-    if args.strict && !problems.is_empty() {
+    let is_refused = args.strict && !problems.is_empty();
+    let manifests = file.manifests.iter();
+    problems.extend(manifests.flat_map(|csv| pin::listed_twice(csv, &pins)));
+    if is_refused {
         let message = format!(
             "{} was not pinned, as --strict takes warnings as errors",
             file.name
@@ -128,8 +130,8 @@ pub(super) fn run(args: &PinCommand) -> Result<(), Failure> {
     }
     output::tell_problems(&problems, "");
     // Without the tags, the map could not be made again.
-    args.files.write(&used)?;
-    write(args, &file, &pinned, &digests::counted(&used, found))
+    args.files.write(&pinned.used)?;
+    write(args, &file, &pinned, &digests::counted(&pinned.used, found))
 }
 
 /// Tells what is not pinned, as `check` does.

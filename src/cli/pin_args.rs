@@ -72,6 +72,8 @@ impl PinFiles {
     /// When the file cannot be written.
     pub(super) fn write(&self, used: &Pins) -> Result<(), Failure> {
         match &self.write_pins {
+            // What was written before is known to nobody else, once the tags are gone.
+            Some(path) if used.iter().next().is_none() && path.is_file() => Ok(()),
             Some(path) => whole_file::write(path, &used.to_json()),
             None => Ok(()),
         }

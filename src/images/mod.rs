@@ -103,6 +103,12 @@ impl Role {
         }
     }
 
+    /// Whether it is a part of a text of which nobody knows what reads it.
+    #[must_use]
+    pub fn is_part(self) -> bool {
+        matches!(self, Self::VariablePart | Self::ArgumentPart)
+    }
+
     /// Whether a kubelet pulls it for the operator's own pods.
     #[must_use]
     pub fn is_pulled(self) -> bool {

@@ -80,7 +80,7 @@ fn check(case: &Case, path: &str) {
     let needed: Vec<_> = case.images.iter().map(needed).collect();
     let mut rules = MirrorRules::default();
     if let Some(text) = &case.rules {
-        let added = rules.add_file("rules.yaml", text.as_bytes(), &Limits::DEFAULT);
+        let added = rules.add_files("rules.yaml", &[("rules.yaml", text)], &Limits::DEFAULT);
         added.expect("rules");
     }
     let registry = case.registry.as_deref().map(Registry::parse);
@@ -107,8 +107,9 @@ fn check(case: &Case, path: &str) {
                 let told: Vec<_> = told
                     .map(|left| format!("{}: {}", left.image, left.why))
                     .collect();
-                if let Some(expected) = case.left_out.get(name) {
-                    assert_eq!(&told, expected, "{at}");
+                let left_out = case.left_out.get(name).cloned();
+                if expected.is_some() {
+                    assert_eq!(told, left_out.unwrap_or_default(), "{at}");
                 }
             }
             Err(problems) => {

@@ -54,7 +54,7 @@ fn tags(source: &str, mirror: &str, policy: &str) -> String {
 fn settings(rules: &str, insecure: &[String]) -> Settings {
     let mut mirrors = MirrorRules::default();
     mirrors
-        .add_file("rules", rules.as_bytes(), &Limits::DEFAULT)
+        .add_files("rules", &[("rules", rules)], &Limits::DEFAULT)
         .expect("rules");
     Settings {
         offline: false,

@@ -175,9 +175,11 @@ fn list(rendered: &Rendered, wanted: &Wanted) -> Vec<Listed> {
         let manifests: Vec<Manifest> = manifests.collect();
         uses.extend(images::of_all(&manifests, &|_| false));
     }
-    let mut by_image: BTreeMap<String, Listed> = BTreeMap::new();
+    // Where images are pinned, parts of texts are not.
+    let keeps_tag = |found: &ImageUse| rendered.is_pinned && found.role.is_part();
+    let mut by_image: BTreeMap<(String, bool), Listed> = BTreeMap::new();
     for found in uses {
-        let listed = by_image.entry(canonical(&found.text));
+        let listed = by_image.entry((canonical(&found.text), keeps_tag(&found)));
         let listed = listed.or_insert_with(|| Listed {
             image: found.text.clone(),
             pinned: None,
@@ -277,7 +279,9 @@ fn find_digests(
 ) -> Result<Pins, Failure> {
     let has_digest =
         |image: &str| ImageReference::parse(image).is_ok_and(|image| image.digest.is_some());
-    let wanted = listed.iter().filter(|image| !has_digest(&image.image));
+    let wanted = listed
+        .iter()
+        .filter(|image| !image.keeps_tag() && !has_digest(&image.image));
     let wanted = wanted.map(|image| Unpinned {
         image: image.image.clone(),
         uses: image.uses.clone(),
@@ -285,7 +289,7 @@ fn find_digests(
     let wanted: Vec<_> = wanted.collect();
     digests::complete(&mut pins, &wanted, sources, problems)?;
     let mut found = Pins::default();
-    for image in listed {
+    for image in listed.iter_mut().filter(|image| !image.keeps_tag()) {
         if let Some(pinned) = pins.get(&image.image) {
             found.insert(&image.image, pinned.to_owned());
             image.pinned = Some(pinned.to_owned());
@@ -358,6 +362,11 @@ fn shown(listed: &[Listed]) -> BTreeMap<String, (&str, Vec<&ImageUse>)> {
 }
 
 impl Listed {
+    /// Whether only parts of texts name it, which are not pinned.
+    fn keeps_tag(&self) -> bool {
+        self.uses.iter().all(|found| found.role.is_part())
+    }
+
     /// What it is called in the list: as the cluster will pull it.
     fn shown(&self) -> &str {
         self.mirrored.as_deref().unwrap_or_else(|| self.pinned())

@@ -122,13 +122,15 @@ pub(super) fn is_wanted(objects: &Objects, run: Run<'_>) -> bool {
 
 /// Names the images of a bundle by these digests, and writes down which were used.
 fn put(objects: &mut Objects, pins: &Pins, used: &mut Pins, outcome: &mut Outcome) {
-    let put = pin::used(&objects.manifests, pins);
     match pin::pin(&mut objects.manifests, pins) {
-        Ok(()) => {
+        Ok(put) => {
             used.extend(&put);
             let images = put.iter();
             let images = images.map(|(image, pinned)| (image.to_owned(), pinned.to_owned()));
             objects.chosen.locked.images = images.collect();
+            let left = pin::unreached(&objects.manifests).into_iter();
+            let left: Vec<_> = left.map(|problem| objects.of_bundle(problem)).collect();
+            outcome.tell(objects.chosen.roots.iter().copied(), left);
         }
         Err(problems) => {
             let problems: Vec<_> = problems
@@ -196,8 +198,8 @@ fn unmirrored(found: &ImageUse, mirrored: &Mirrored) -> Problem {
         Mirrored::OtherForm if image.contains('@') => {
             "the rules that speak of it are for tags, and it has a digest"
         }
-        // A catalog is polled by its tag.
-        Mirrored::OtherForm if found.role == Role::Catalog => {
+        // A catalog is polled by its tag, and a part of a text is not pinned.
+        Mirrored::OtherForm if found.role == Role::Catalog || found.role.is_part() => {
             "the rules that speak of it are for digests, and it has none; add an ImageTagMirrorSet"
         }
         Mirrored::OtherForm => {

@@ -132,7 +132,10 @@ impl Rendering<'_> {
             outcome.tell(objects.chosen.roots.iter().copied(), problems);
         }
         let (count, are) = match renamed.len() {
-            0 => return,
+            0 => {
+                let message = "no rule of --mirror is for any image";
+                return outcome.tell(None, [Problem::note("mirrored", message)]);
+            }
             1 => ("1 image".to_owned(), "is"),
             count => (format!("{count} images"), "are"),
         };

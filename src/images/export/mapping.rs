@@ -4,7 +4,7 @@
 //! reference.go`): a destination has no digest, and none stands twice, not even one without a tag, which is why every
 //! destination gets a tag here.
 
-use std::collections::{BTreeMap, BTreeSet, btree_map::Entry};
+use std::collections::{BTreeMap, btree_map::Entry};
 
 use super::{Destination, Export, LeftOut, Needed, same_destination, sources};
 use crate::{
@@ -19,19 +19,10 @@ use crate::{
 /// Every two images that would become one.
 pub fn mapping(needed: &[Needed], destination: &Destination<'_>) -> Result<Export, Vec<Problem>> {
     let sources = sources(needed);
-    // What is copied by its digest and tagged is not copied by that tag again.
-    let tagged: BTreeSet<_> = sources
-        .iter()
-        .filter_map(|(source, about)| Some((source.name(), about.tag?)))
-        .collect();
     let mut export = Export::default();
     let mut copied: BTreeMap<String, &ImageReference> = BTreeMap::new();
     let mut problems = vec![];
     for (source, about) in &sources {
-        let own_tag = source.tag.as_deref();
-        if own_tag.is_some_and(|tag| tagged.contains(&(source.name(), tag))) {
-            continue;
-        }
         let there = match destination.name_of(source) {
             Ok(there) => there,
             Err(why) => {
@@ -40,7 +31,9 @@ pub fn mapping(needed: &[Needed], destination: &Destination<'_>) -> Result<Expor
                 continue;
             }
         };
-        let tag = own_tag
+        let tag = source
+            .tag
+            .as_deref()
             .or(about.tag)
             .map_or_else(|| tag_of_digest(source), str::to_owned);
         let mut name = format!("{there}:{tag}");
@@ -48,6 +41,8 @@ pub fn mapping(needed: &[Needed], destination: &Destination<'_>) -> Result<Expor
             name = format!("{there}:{}", tag_of_digest(source));
         }
         match copied.entry(name) {
+            // It is copied by its digest, with this tag.
+            Entry::Occupied(taken) if taken.get().name() == source.name() => {}
             Entry::Occupied(taken) => {
                 problems.push(same_destination(taken.get(), source, taken.key()));
             }

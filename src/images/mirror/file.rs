@@ -12,7 +12,7 @@ use super::{
 use crate::{
     limits::Limits,
     manifest::{
-        Manifest, Origin,
+        Manifest, ObjectKey, Origin,
         yaml::{self, Document, DuplicateKey, Lines},
     },
     problem::{Place, Problem},
@@ -70,10 +70,9 @@ pub(super) fn without_rule(path: &str, content: &Content) -> Option<Problem> {
 fn cut(mut problems: Vec<Problem>) -> Vec<Problem> {
     if let Some(more) = problems.len().checked_sub(TOLD).filter(|more| *more > 0) {
         problems.truncate(TOLD);
-        let message = format!("{more} more problems of this file are not shown");
         let place = problems.first().map(|problem| problem.place.path.clone());
         let place = place.unwrap_or_default();
-        problems.push(Problem::error("too-many", message).at(place.as_str()));
+        problems.push(more_problems(more).at(place.as_str()));
     }
     problems
 }
@@ -93,7 +92,7 @@ fn read_objects(
         vec![Problem::error("yaml", error.message()).at(place(line))]
     })?;
     let mut lines = Lines::new(text, &documents, limits);
-    let mut problems = vec![];
+    let (mut problems, mut left) = (vec![], 0);
     let mut budget = limits.file_objects;
     for document in documents {
         if let Some(told) = duplicates(&document, path) {
@@ -110,21 +109,34 @@ fn read_objects(
             break;
         };
         for (at, object) in objects {
-            for fault in take(&object, content) {
-                // Beyond the bound nobody sees the line.
-                let line = match problems.len() < TOLD {
-                    true => lines.line(start, &format!("{at}{}", fault.path)),
-                    false => start,
-                };
-                problems.push(problem(fault, &object, place(line)));
+            let faults = take(&object, content);
+            // Beyond the bound nobody sees more than their number.
+            let told = TOLD.saturating_sub(problems.len()).min(faults.len());
+            left += faults.len() - told;
+            if told == 0 {
+                continue;
+            }
+            let object = Manifest::new(Value::Object(object), Origin::Generated(""));
+            let key = object.key();
+            for fault in faults.into_iter().take(told) {
+                let line = lines.line(start, &format!("{at}{}", fault.path));
+                problems.push(problem(fault, &key, place(line)));
             }
         }
+    }
+    if left > 0 {
+        problems.push(more_problems(left).at(place(0)));
     }
     if problems.is_empty() {
         Ok(())
     } else {
         Err(problems)
     }
+}
+
+fn more_problems(count: usize) -> Problem {
+    let message = format!("{count} more problems of this file are not shown");
+    Problem::error("too-many", message)
 }
 
 /// The keys that stand twice in a document, of which nobody knows what it says then; nothing if there are none. Two
@@ -155,10 +167,9 @@ fn duplicates(document: &Document, path: &str) -> Option<Vec<Problem>> {
 }
 
 /// What is wrong with a field, as it is told.
-pub(super) fn problem(fault: Fault, object: &Map<String, Value>, place: Place) -> Problem {
-    let object = Manifest::new(Value::Object(object.clone()), Origin::Generated(""));
+pub(super) fn problem(fault: Fault, object: &ObjectKey, place: Place) -> Problem {
     let problem = Problem::error(fault.rule, fault.message).at(place);
-    problem.on(object.key())
+    problem.on(object)
 }
 
 /// Takes the rules of an object in, and gives what is wrong with them.

@@ -104,9 +104,17 @@ fn one(line: &[u8]) -> Result<Option<Line>, String> {
     if is_host(source) || source.starts_with('*') {
         return prefix(source.to_owned(), destination).map(Some);
     }
+    let written = source;
     let source = image("the source", source)?;
     if source.tag.is_none() && source.digest.is_none() {
-        return prefix(source.name(), destination).map(Some);
+        // `docker.io/team` is all that is in it, and no image of `library`: so nodes take it.
+        let is_whole = ImageReference::parse(written).is_ok_and(|image| image.registry.is_some());
+        let name = if is_whole {
+            written.to_owned()
+        } else {
+            source.name()
+        };
+        return prefix(name, destination).map(Some);
     }
     let destination = image("the destination", destination)?;
     Ok(Some(Line::Image {
@@ -195,11 +203,6 @@ pub(super) struct Repository {
 impl Images {
     pub(super) fn is_empty(&self) -> bool {
         self.exact.is_empty()
-    }
-
-    /// Every repository of which lines name images.
-    pub(super) fn repositories(&self) -> impl Iterator<Item = (&String, &Repository)> {
-        self.repositories.iter()
     }
 
     /// Both are in their normal form.

@@ -129,7 +129,8 @@ impl MirrorRules {
         let faults = faults(fields);
         if !faults.is_empty() {
             let place = Place::from(&object.origin);
-            let told = |fault| file::problem(fault, fields, place.clone());
+            let key = object.key();
+            let told = |fault| file::problem(fault, &key, place.clone());
             return Err(faults.into_iter().map(told).collect());
         }
         if let Ok(Some(kind)) = objects::kind(fields) {
@@ -140,21 +141,9 @@ impl MirrorRules {
         Ok(())
     }
 
-    /// Adds the rules of a file: a stream of the objects above (others in it are passed over), or lines `src=dst`.
-    ///
-    /// # Errors
-    /// Everything in it that is no rule, with the line, or that there is no rule at all. Then nothing is added.
-    pub fn add_file(
-        &mut self,
-        path: &str,
-        text: &[u8],
-        limits: &Limits,
-    ) -> Result<(), Vec<Problem>> {
-        self.add_files(path, &[(path, text)], limits)
-    }
-
-    /// Adds the rules of the files in a folder, each with its own path, of which some may have none. `path` is that of
-    /// the folder.
+    /// Adds the rules of a file or of the files in a folder, each with its own path: a stream of the objects above (others
+    /// in it are passed over), or lines `src=dst`. Some files of a folder may have none. `path` is that of the file or
+    /// folder.
     ///
     /// # Errors
     /// Everything in them that is no rule, with file and line, or that there is no rule in all of them. Then nothing is
@@ -274,23 +263,6 @@ impl MirrorRules {
             let sources = sources.map(|(source, lists)| (source.clone(), lists.merged(source)));
             sources.collect()
         })
-    }
-
-    /// Every source with its mirrors merged, sorted by source, as a node would have it: of images that lines name one by
-    /// one their repositories, for references of both forms.
-    #[must_use]
-    pub fn merged(&self) -> Vec<MirroredSource> {
-        let mut sets = self.sets.clone();
-        for (source, repository) in self.images.repositories() {
-            for mirror in repository.mirrors.iter().filter(|mirror| *mirror != source) {
-                let lists = sets.entry(source.clone()).or_default();
-                lists.digest.push(vec![mirror.clone()]);
-                lists.tag.push(vec![mirror.clone()]);
-            }
-        }
-        sets.iter()
-            .map(|(source, lists)| lists.merged(source))
-            .collect()
     }
 }
 

@@ -23,6 +23,8 @@ pub struct PinnedFile {
     pub text: String,
     /// Whether comments and layout are those of the original.
     pub keeps_layout: bool,
+    /// The digests that were put there.
+    pub used: Pins,
 }
 
 /// Pins the ClusterServiceVersions in the text of a file, and leaves all else in it alone. `path` is for messages.
@@ -42,17 +44,22 @@ pub fn pin_file(
         };
         vec![Problem::error("yaml", error.message()).at(place)]
     })?;
-    let wanted = pinned(path, &documents, pins)?;
-    Ok(
-        edited(text, &documents, &wanted, limits).unwrap_or_else(|| PinnedFile {
-            text: anew(text, &wanted),
-            keeps_layout: false,
-        }),
-    )
+    let (wanted, used) = pinned(path, &documents, pins)?;
+    let edited = edited(text, &documents, &wanted, limits);
+    let keeps_layout = edited.is_some();
+    Ok(PinnedFile {
+        text: edited.unwrap_or_else(|| anew(text, &wanted)),
+        keeps_layout,
+        used,
+    })
 }
 
-/// What the documents are to say.
-fn pinned(path: &str, documents: &[Document], pins: &Pins) -> Result<Vec<Value>, Vec<Problem>> {
+/// What the documents are to say, and the digests in them.
+fn pinned(
+    path: &str,
+    documents: &[Document],
+    pins: &Pins,
+) -> Result<(Vec<Value>, Pins), Vec<Problem>> {
     let path: Arc<str> = path.into();
     let mut wanted: Vec<Value> = documents.iter().map(|it| it.value.clone()).collect();
     let is_csv =
@@ -67,32 +74,24 @@ fn pinned(path: &str, documents: &[Document], pins: &Pins) -> Result<Vec<Value>,
             (at, Manifest::new(document.value.clone(), origin))
         })
         .unzip();
-    pin(&mut manifests, pins)?;
+    let used = pin(&mut manifests, pins)?;
     for (at, manifest) in places.into_iter().zip(manifests) {
         if let Some(value) = wanted.get_mut(at) {
             *value = manifest.into_value();
         }
     }
-    Ok(wanted)
+    Ok((wanted, used))
 }
 
 /// The text with what changed written into it; none where that cannot be done.
-fn edited(
-    text: &str,
-    documents: &[Document],
-    wanted: &[Value],
-    limits: &Limits,
-) -> Option<PinnedFile> {
+fn edited(text: &str, documents: &[Document], wanted: &[Value], limits: &Limits) -> Option<String> {
     let mut text = text.to_owned();
     for (at, (document, wanted)) in documents.iter().zip(wanted).enumerate() {
         if document.value != *wanted {
             text = yaml::edit(&text, at, wanted, limits)?;
         }
     }
-    Some(PinnedFile {
-        text,
-        keeps_layout: true,
-    })
+    Some(text)
 }
 
 /// All documents written anew: as JSON if the text was that.
@@ -124,9 +123,10 @@ mod tests {
         pin_file("csv.yaml", text, &pins, &Limits::DEFAULT)
     }
 
-    fn kept(text: String) -> Result<PinnedFile, Vec<Problem>> {
-        let keeps_layout = true;
-        Ok(PinnedFile { text, keeps_layout })
+    /// The text and whether its layout was kept, of a file that was pinned.
+    fn pinned_text(text: &str) -> (String, bool) {
+        let pinned = pin_text(text).unwrap_or_else(|problems| panic!("{problems:?}"));
+        (pinned.text, pinned.keeps_layout)
     }
 
     #[test]
@@ -136,14 +136,14 @@ mod tests {
         let csv = csv.replace("quay.io/x/y:v1", &format!("quay.io/x/y{DIGEST}"));
         let listed = format!("  relatedImages:\n  - image: quay.io/x/y{DIGEST}\n    name: m\n");
         let expected = format!("{before}---{csv}{listed}");
-        assert_eq!(pin_text(text), kept(expected.clone()));
-        assert_eq!(pin_text(&expected), kept(expected));
+        assert_eq!(pinned_text(text), (expected.clone(), true));
+        assert_eq!(pinned_text(&expected), (expected, true));
     }
 
     #[test]
     fn a_file_without_a_csv_stays_as_it_is() {
         let text = "kind: x\r\n\n  # odd\nimage: quay.io/x/y:v1";
-        assert_eq!(pin_text(text), kept(text.to_owned()));
+        assert_eq!(pinned_text(text), (text.to_owned(), true));
     }
 
     #[test]

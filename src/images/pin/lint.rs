@@ -27,11 +27,15 @@ pub fn lint(manifests: &[Manifest]) -> Vec<Problem> {
     for manifest in manifests {
         let mut warnings = Warnings::default();
         for container in containers(manifest) {
+            lint_parts(&container, &mut warnings);
             for variable in container.variables() {
                 lint_variable(&container, &variable, &listed, &mut warnings);
             }
             for argument in container.arguments() {
-                lint_argument(&container, argument, &listed, &mut warnings);
+                if let Some(spelling) = listed.otherwise(argument) {
+                    let place = format!("an argument of {}", container.description());
+                    warnings.add("spelling", other_spelling(&place, argument, spelling));
+                }
             }
         }
         if is_csv(manifest) {
@@ -40,6 +44,21 @@ pub fn lint(manifests: &[Manifest]) -> Vec<Problem> {
         problems.extend(warnings.into_problems(manifest));
     }
     problems.sort();
+    problems
+}
+
+/// Warnings of tags in objects that stay when the objects are pinned. What a ClusterServiceVersion has of them is told of
+/// the objects that are made of it.
+#[must_use]
+pub fn unreached(manifests: &[Manifest]) -> Vec<Problem> {
+    let mut problems = vec![];
+    for manifest in manifests.iter().filter(|manifest| !is_csv(manifest)) {
+        let mut warnings = Warnings::default();
+        for container in containers(manifest) {
+            lint_parts(&container, &mut warnings);
+        }
+        problems.extend(warnings.into_problems(manifest));
+    }
     problems
 }
 
@@ -100,7 +119,50 @@ impl Warnings {
     }
 }
 
-/// Tells of a variable that holds no image, or not one alone, or one that nobody lists.
+/// Tells of tags inside variables and arguments, where they are not replaced.
+fn lint_parts(container: &Container, warnings: &mut Warnings) {
+    for variable in container.variables() {
+        let text = variable.value.and_then(Value::as_str).unwrap_or_default();
+        let place = format!("{} var of {}", variable.name, container.description());
+        match tags_in(text).as_slice() {
+            [] => {}
+            [tag] => warnings.add(
+                "image-in-variable",
+                format!(
+                    "{place} has {} in it, which stays as it is, because only a variable that is an image can be pinned: \
+                     give it a variable RELATED_IMAGE_* of its own",
+                    shown(tag)
+                ),
+            ),
+            tags => warnings.add("several-images", several_images(&place, tags)),
+        }
+    }
+    for argument in container.arguments() {
+        let tags = tags_in(argument);
+        if !tags.is_empty() {
+            warnings.add(
+                "image-in-argument",
+                format!(
+                    "an argument of {} has {} in it, which stays as it is, because only an argument that is an image can \
+                     be pinned: pass it by a variable RELATED_IMAGE_*",
+                    container.description(),
+                    first_of(&tags)
+                ),
+            );
+        }
+    }
+}
+
+/// The images with a tag in a text that is more than an image.
+fn tags_in(text: &str) -> Vec<&str> {
+    let (_, image) = split_scheme(text);
+    let found = free_text::references(text).filter_map(|span| text.get(span));
+    found
+        .filter(|found| *found != image && !found.contains('@'))
+        .collect()
+}
+
+/// Tells of a variable that holds no image, or one that nobody lists.
 fn lint_variable(
     container: &Container,
     variable: &Variable,
@@ -118,11 +180,8 @@ fn lint_variable(
         return;
     };
     let (_, text) = split_scheme(text);
-    let found = free_text::references(text).filter_map(|span| text.get(span));
-    let found: Vec<_> = found.collect();
-    if found.len() > 1 {
-        warnings.add("several-images", several_images(&place, &found));
-    } else if variable.is_related_image() && !is_image_or_variable(text) {
+    let holds_images = free_text::references(text).next().is_some();
+    if variable.is_related_image() && !holds_images && !is_image_or_variable(text) {
         warnings.add(
             "related-image-no-image",
             format!(
@@ -132,7 +191,10 @@ fn lint_variable(
         );
     } else if let Some(spelling) = listed.otherwise(text) {
         warnings.add("spelling", other_spelling(&place, text, spelling));
-    } else if !variable.is_related_image() && found == [text] && !listed.texts.contains(text) {
+    } else if !variable.is_related_image()
+        && free_text::is_reference(text)
+        && !listed.texts.contains(text)
+    {
         warnings.add("unlisted-image", unlisted_image(&place, text));
     }
 }
@@ -157,27 +219,6 @@ fn unlisted_image(place: &str, image: &str) -> String {
          image to spec.relatedImages",
         shown(image)
     )
-}
-
-/// Tells of an argument that has an image in it but is none, or one that is listed otherwise.
-fn lint_argument(container: &Container, argument: &str, listed: &Listed, warnings: &mut Warnings) {
-    let place = format!("an argument of {}", container.description());
-    if let Some(spelling) = listed.otherwise(argument) {
-        warnings.add("spelling", other_spelling(&place, argument, spelling));
-        return;
-    }
-    let found = free_text::references(argument).filter_map(|span| argument.get(span));
-    let parts: Vec<_> = found.filter(|image| *image != argument).collect();
-    if !parts.is_empty() {
-        warnings.add(
-            "image-in-argument",
-            format!(
-                "{place} has {} in it, which stays as it is, because only an argument that is an image can be pinned: pass \
-                 it by a variable RELATED_IMAGE_*",
-                first_of(&parts)
-            ),
-        );
-    }
 }
 
 fn other_spelling(place: &str, text: &str, spelling: &str) -> String {

@@ -21,12 +21,13 @@ use self::related_images::related_images;
 pub use self::{
     claims::{claim_broken, claims_disconnected},
     file::{PinnedFile, pin_file},
-    lint::lint,
+    lint::{lint, unreached},
     listed::{ListedImage, listed},
     pins::{Pins, PinsError},
+    related_images::listed_twice,
     unpinned::unpinned,
 };
-use super::{ImageUse, Role, of_all};
+use super::{ImageUse, Role};
 use crate::{
     image::{self, ImageReference},
     manifest::{Manifest, map_at},
@@ -67,25 +68,14 @@ pub fn wanted(manifests: &[Manifest]) -> Vec<Unpinned> {
     wanted
 }
 
-/// Those entries of a map that [`pin()`] puts into these objects, in the spellings of the objects.
-#[must_use]
-pub fn used(manifests: &[Manifest], pins: &Pins) -> Pins {
-    let mut used = Pins::default();
-    for image in of_all(manifests, &|image| pins.knows(image)) {
-        if let Some(pinned) = replacement(&image, pins) {
-            used.insert(&image.text, pinned);
-        }
-    }
-    used
-}
-
 /// Puts digests in the place of tags, wherever a text as a whole is an image of the map, and in annotations wherever one
-/// stands in the text; and makes `spec.relatedImages` anew in ClusterServiceVersions.
+/// stands in the text; and makes `spec.relatedImages` anew in ClusterServiceVersions. Gives what was put there, by the
+/// spellings of the objects.
 ///
 /// # Errors
 /// Every variable `RELATED_IMAGE_*` that takes its value from elsewhere, and every two images that would get one name in
 /// `relatedImages`. The objects are as they were then.
-pub fn pin(manifests: &mut [Manifest], pins: &Pins) -> Result<(), Vec<Problem>> {
+pub fn pin(manifests: &mut [Manifest], pins: &Pins) -> Result<Pins, Vec<Problem>> {
     let mut problems = vec![];
     let mut lists = vec![];
     for (position, manifest) in manifests.iter().enumerate() {
@@ -102,20 +92,25 @@ pub fn pin(manifests: &mut [Manifest], pins: &Pins) -> Result<(), Vec<Problem>> 
         return Err(problems);
     }
     let is_known = |image: &str| pins.knows(image);
-    super::rewrite(manifests, &is_known, &mut |image| replacement(image, pins));
+    let mut used = Pins::default();
+    super::rewrite(manifests, &is_known, &mut |image| {
+        let pinned = replacement(image, pins)?;
+        used.insert(&image.text, pinned.clone());
+        Some(pinned)
+    });
     for (position, list) in lists {
         if let Some(manifest) = manifests.get_mut(position) {
             let spec = map_at(manifest.object_mut(), "spec");
             spec.insert("relatedImages".to_owned(), Value::Array(list));
         }
     }
-    Ok(())
+    Ok(used)
 }
 
 /// What takes the place of an image; nothing where it stays. Of variables and arguments that are more than an image, as
 /// operator-manifest leaves them alone, and nobody knows what reads them.
 fn replacement(image: &ImageUse, pins: &Pins) -> Option<String> {
-    if matches!(image.role, Role::VariablePart | Role::ArgumentPart) {
+    if image.role.is_part() {
         return None;
     }
     pins.get(&image.text).filter(|pinned| *pinned != image.text)

@@ -64,6 +64,32 @@ pub(super) fn related_images(
     Ok((!list.entries.is_empty()).then_some(list.entries))
 }
 
+/// Notes of the entries that pinning leaves out, as an earlier one lists the same image.
+pub fn listed_twice(csv: &Manifest, pins: &Pins) -> Vec<Problem> {
+    let list = csv
+        .object()
+        .get("spec")
+        .and_then(|spec| spec.get("relatedImages"));
+    let entries = list.and_then(Value::as_array).into_iter().flatten();
+    let mut first = BTreeMap::new();
+    let mut notes = vec![];
+    for entry in entries {
+        let text = |field| entry.get(field).and_then(Value::as_str).unwrap_or_default();
+        let (name, (_, image)) = (text("name"), split_scheme(text("image")));
+        if image.is_empty() {
+            continue;
+        }
+        let image = pins.get(image).unwrap_or_else(|| image.to_owned());
+        if let Some(first) = first.insert(canonical(&image), name) {
+            let message =
+                format!("{name} is left out of spec.relatedImages: {first} lists the same image");
+            let note = Problem::note("related-images", message);
+            notes.push(note.at(&csv.origin).on(csv.key()));
+        }
+    }
+    notes
+}
+
 /// A list in the making.
 #[derive(Default)]
 struct List {
