@@ -100,8 +100,7 @@ impl Draft<'_> {
             Form::FlowList | Form::FlowMap if is_long && (had_some || at.node == 0) => {
                 self.replace_in_brackets(at.node, to)
             }
-            Form::BlockList | Form::BlockMap if is_long => self.replace_lines(at.node, to),
-            Form::BlockList | Form::BlockMap => self.close_lines(at, body, to),
+            Form::BlockList | Form::BlockMap => None,
             _ if is_long => self.open_lines(at, body, to),
             _ => {
                 let end = if self.text.get(body.clone())?.ends_with('\n') {
@@ -119,53 +118,6 @@ impl Draft<'_> {
                 Some(())
             }
         }
-    }
-
-    /// Writes the lines of a collection anew.
-    fn replace_lines(&mut self, node: usize, to: &Value) -> Option<()> {
-        let body = self.body(node)?;
-        let column = self.column(body.start);
-        let items: Vec<usize> = self.nodes.children(node).collect();
-        let entries = self.entries(node).into_iter();
-        let (order, text);
-        let list_indent = self.list_indent();
-        match (self.nodes.form(node)?, to) {
-            (Form::BlockList, Value::Array(list)) => {
-                order = self.key_order(&items);
-                let lines = Lines {
-                    list_indent,
-                    order: &order,
-                };
-                text = lines.list(list, column);
-            }
-            (Form::BlockMap, Value::Object(map)) => {
-                order = entries.filter_map(|entry| entry.name).collect::<Vec<_>>();
-                let lines = Lines {
-                    list_indent,
-                    order: &order,
-                };
-                text = lines.map(map, column);
-            }
-            _ => return None,
-        }
-        let end = self.line_end(node)?.checked_sub(1)?;
-        self.change(body.start..end, text);
-        Some(())
-    }
-
-    /// Puts something short in the place of lines: behind their key, or below the comment that stands there.
-    fn close_lines(&mut self, at: At, body: Range<usize>, to: &Value) -> Option<()> {
-        let end = self.line_end(at.node)?.checked_sub(1)?;
-        let before = self.text.get(..body.start)?.trim_end();
-        let line = self.text.get(self.line_start(before.len())..before.len())?;
-        let text = short(to, at.column);
-        if before.is_empty() || line.contains('#') {
-            let missing = (at.column + 2).saturating_sub(self.column(body.start));
-            self.change(body.start..end, " ".repeat(missing) + &text);
-        } else {
-            self.change(before.len()..end, format!(" {text}"));
-        }
-        Some(())
     }
 
     /// Puts a collection of lines below the line on which something shorter stood.

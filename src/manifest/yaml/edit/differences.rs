@@ -90,8 +90,10 @@ impl Draft<'_> {
         to: &'v Map<String, Value>,
         open: &mut Open<'v>,
     ) -> Option<()> {
-        let is_gone = from.keys().any(|key| !to.contains_key(key));
-        if is_gone || from.is_empty() && !to.is_empty() {
+        if from.keys().any(|key| !to.contains_key(key)) {
+            return None;
+        }
+        if from.is_empty() && !to.is_empty() {
             return self.replace(at, &Value::Object(to.clone()));
         }
         let entries: Vec<Entry> = self.entries(at.node);
