@@ -31,7 +31,7 @@ impl Annotations {
         let documents = match yaml::read(content, limits) {
             Ok(documents) => documents,
             Err(error) => {
-                problems.push(super::unreadable(PATH, &error));
+                problems.push(error.in_file(PATH));
                 return None;
             }
         };

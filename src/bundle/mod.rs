@@ -164,15 +164,6 @@ impl Bundle {
     }
 }
 
-/// A file of a bundle that is no YAML.
-fn unreadable(path: &str, error: &yaml::ReadError) -> Problem {
-    let place = Place {
-        path: path.to_owned(),
-        line: error.line().unwrap_or_default(),
-    };
-    Problem::error("yaml", error.message()).at(place)
-}
-
 fn missing(path: &str, files: &FileTree) -> Problem {
     let folders: Vec<_> = FOLDERS
         .into_iter()
@@ -216,7 +207,7 @@ impl Objects {
         let documents = match yaml::read(content, limits) {
             Ok(documents) => documents,
             Err(error) => {
-                problems.push(unreadable(path, &error));
+                problems.push(error.in_file(path));
                 self.is_incomplete = true;
                 return;
             }

@@ -38,7 +38,7 @@ pub(super) fn read(file: Option<&[u8]>, limits: &Limits) -> Result<Vec<Value>, P
     let documents = match file.map(|file| yaml::read(file, limits)) {
         None => return Ok(vec![]),
         Some(Ok(documents)) => documents,
-        Some(Err(error)) => return Err(super::unreadable(PATH, &error)),
+        Some(Err(error)) => return Err(error.in_file(PATH)),
     };
     let first = documents.into_iter().next().map(|document| document.value);
     match first.and_then(|mut value| Some(value.get_mut("properties")?.take())) {

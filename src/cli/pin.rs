@@ -17,9 +17,8 @@ use super::{
 use crate::{
     bundle,
     images::pin::{self, PinnedFile},
-    limits::Limits,
-    manifest::{Manifest, Origin, yaml},
-    problem::{Place, Problem},
+    manifest::Manifest,
+    problem::Problem,
     source::{self, Depth, Sources},
 };
 
@@ -180,7 +179,8 @@ fn find(source: &Path, sources: &Sources) -> Result<CsvFile, Failure> {
         if memmem::find(&text, KIND.as_bytes()).is_none() {
             continue;
         }
-        let manifests = parse(&name, &text, limits)?;
+        let manifests = pin::csvs(&name, &text, limits)
+            .map_err(|problem| Failure::refused(vec![problem], format!("{name} cannot be read")))?;
         if manifests.is_empty() {
             continue;
         }
@@ -245,29 +245,4 @@ fn files(source: &Path, sources: &Sources) -> Result<Vec<File>, Failure> {
         Some((None, path, text))
     });
     Ok(files.collect())
-}
-
-/// The ClusterServiceVersions in a file.
-fn parse(name: &str, text: &[u8], limits: &Limits) -> Result<Vec<Manifest>, Failure> {
-    let documents = yaml::read(text, limits).map_err(|error| {
-        let place = Place {
-            path: name.to_owned(),
-            line: error.line().unwrap_or_default(),
-        };
-        let problem = Problem::error("yaml", error.message()).at(place);
-        Failure::refused(vec![problem], format!("{name} cannot be read"))
-    })?;
-    let manifests = documents.into_iter().map(|document| {
-        let path = name.into();
-        Manifest::new(
-            document.value,
-            Origin::File {
-                path,
-                line: document.line,
-            },
-        )
-    });
-    Ok(manifests
-        .filter(|manifest| manifest.kind() == KIND)
-        .collect())
 }

@@ -37,7 +37,7 @@ const CATALOGS: &[(&str, &str, &str)] = &[
 
 /// The kind whose deployments have pods, and that has `relatedImages`. Its group is not asked for, as bundles are told by
 /// it alone.
-const CLUSTER_SERVICE_VERSION: &str = "ClusterServiceVersion";
+pub(super) const CLUSTER_SERVICE_VERSION: &str = "ClusterServiceVersion";
 /// What the names of variables begin with that hold an image.
 pub(super) const RELATED_IMAGE: &str = "RELATED_IMAGE_";
 

@@ -87,10 +87,7 @@ fn read_objects(
         path: path.to_owned(),
         line,
     };
-    let documents = yaml::read(text, limits).map_err(|error| {
-        let line = error.line().unwrap_or(0);
-        vec![Problem::error("yaml", error.message()).at(place(line))]
-    })?;
+    let documents = yaml::read(text, limits).map_err(|error| vec![error.in_file(path)])?;
     let mut lines = Lines::new(text, &documents, limits);
     let (mut problems, mut left) = (vec![], 0);
     let mut budget = limits.file_objects;

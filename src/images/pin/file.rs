@@ -6,14 +6,14 @@ use std::sync::Arc;
 
 use serde_json::Value;
 
-use super::{Pins, pin};
+use super::{Pins, is_csv, pin};
 use crate::{
     limits::Limits,
     manifest::{
         Manifest, Origin,
         yaml::{self, Document},
     },
-    problem::{Place, Problem},
+    problem::Problem,
 };
 
 /// A file that was pinned.
@@ -37,13 +37,8 @@ pub fn pin_file(
     pins: &Pins,
     limits: &Limits,
 ) -> Result<PinnedFile, Vec<Problem>> {
-    let documents = yaml::read(text.as_bytes(), limits).map_err(|error| {
-        let place = Place {
-            path: path.to_owned(),
-            line: error.line().unwrap_or(0),
-        };
-        vec![Problem::error("yaml", error.message()).at(place)]
-    })?;
+    let documents = yaml::read(text.as_bytes(), limits);
+    let documents = documents.map_err(|error| vec![error.in_file(path)])?;
     let (wanted, used) = pinned(path, &documents, pins)?;
     let edited = edited(text, &documents, &wanted, limits);
     let keeps_layout = edited.is_some();
@@ -54,26 +49,36 @@ pub fn pin_file(
     })
 }
 
+/// The ClusterServiceVersions in the text of a file.
+///
+/// # Errors
+/// When it cannot be read.
+pub fn csvs(path: &str, text: &[u8], limits: &Limits) -> Result<Vec<Manifest>, Problem> {
+    let documents = yaml::read(text, limits).map_err(|error| error.in_file(path))?;
+    let csvs = csvs_of(path, &documents);
+    Ok(csvs.map(|(_, csv)| csv).collect())
+}
+
+/// The ClusterServiceVersions among documents, and which they are.
+fn csvs_of(path: &str, documents: &[Document]) -> impl Iterator<Item = (usize, Manifest)> {
+    let path: Arc<str> = path.into();
+    let manifests = documents.iter().map(move |document| {
+        let (path, line) = (Arc::clone(&path), document.line);
+        Manifest::new(document.value.clone(), Origin::File { path, line })
+    });
+    manifests
+        .enumerate()
+        .filter(|(_, manifest)| is_csv(manifest))
+}
+
 /// What the documents are to say, and the digests in them.
 fn pinned(
     path: &str,
     documents: &[Document],
     pins: &Pins,
 ) -> Result<(Vec<Value>, Pins), Vec<Problem>> {
-    let path: Arc<str> = path.into();
     let mut wanted: Vec<Value> = documents.iter().map(|it| it.value.clone()).collect();
-    let is_csv =
-        |value: &Value| value.get("kind").and_then(Value::as_str) == Some("ClusterServiceVersion");
-    let (places, mut manifests): (Vec<usize>, Vec<Manifest>) = documents
-        .iter()
-        .enumerate()
-        .filter(|(_, document)| is_csv(&document.value))
-        .map(|(at, document)| {
-            let (path, line) = (Arc::clone(&path), document.line);
-            let origin = Origin::File { path, line };
-            (at, Manifest::new(document.value.clone(), origin))
-        })
-        .unzip();
+    let (places, mut manifests): (Vec<usize>, Vec<Manifest>) = csvs_of(path, documents).unzip();
     let used = pin(&mut manifests, pins)?;
     for (at, manifest) in places.into_iter().zip(manifests) {
         if let Some(value) = wanted.get_mut(at) {

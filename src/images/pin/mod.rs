@@ -20,14 +20,14 @@ use serde_json::Value;
 use self::related_images::related_images;
 pub use self::{
     claims::{claim_broken, claims_disconnected},
-    file::{PinnedFile, pin_file},
+    file::{PinnedFile, csvs, pin_file},
     lint::{lint, unreached},
     listed::{ListedImage, listed},
     pins::{Pins, PinsError},
     related_images::listed_twice,
     unpinned::unpinned,
 };
-use super::{ImageUse, Role};
+use super::{ImageUse, Role, fields::CLUSTER_SERVICE_VERSION};
 use crate::{
     image::{self, ImageReference},
     manifest::{Manifest, map_at},
@@ -118,7 +118,7 @@ fn replacement(image: &ImageUse, pins: &Pins) -> Option<String> {
 
 /// Whether an object is a ClusterServiceVersion, which OLM tells by the kind alone.
 fn is_csv(manifest: &Manifest) -> bool {
-    manifest.kind() == "ClusterServiceVersion"
+    manifest.kind() == CLUSTER_SERVICE_VERSION
 }
 
 /// Whether a text is not tied to content: a reference without a digest, or none.

@@ -55,10 +55,7 @@ impl<'a> File<'a> {
     pub(super) fn read(mut self, text: &[u8], limits: &Limits) {
         match yaml::read(text, limits) {
             Ok(documents) => self.take_documents(documents, text, limits),
-            Err(error) => {
-                let line = error.line().unwrap_or(0);
-                self.tell(Problem::error("yaml", error.message()).at(self.place(line)));
-            }
+            Err(error) => self.tell(error.in_file(&self.path)),
         }
         self.tell_how_many_more();
     }

@@ -40,7 +40,10 @@ use std::fmt;
 use serde_json::Value;
 
 use self::scalar::Resolved;
-use crate::limits::Limits;
+use crate::{
+    limits::Limits,
+    problem::{Place, Problem},
+};
 
 /// The text that a plain scalar on one line stands for, where it begins with a letter or digit and stands for text.
 #[must_use]
@@ -115,6 +118,16 @@ impl ReadError {
         match self {
             ReadError::Invalid { line, .. } | ReadError::Limit { line, .. } => *line,
         }
+    }
+
+    /// What is told of the file that cannot be read; `path` is what messages call it.
+    #[must_use]
+    pub fn in_file(&self, path: &str) -> Problem {
+        let place = Place {
+            path: path.to_owned(),
+            line: self.line().unwrap_or_default(),
+        };
+        Problem::error("yaml", self.message()).at(place)
     }
 
     fn invalid(line: usize, message: impl Into<String>) -> ReadError {
