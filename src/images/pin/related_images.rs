@@ -5,7 +5,6 @@
 //! - an image is listed once, where that lists it under each of its names; and it gets the name of an annotation only where
 //!   nothing else names it, because that name is made of the digest and says nothing;
 //! - containers of one name in several deployments are told apart by the deployment's name, where that refuses them;
-//! - an image that is listed already is no conflict, so that an entry under a name of one's own settles every conflict;
 //! - images of volumes are listed as well, because a kubelet pulls them;
 //! - a text that is no reference is not listed, and an entry that names no image stays as it is.
 
@@ -138,23 +137,25 @@ impl List {
         fields: Map<String, Value>,
     ) {
         let canonical = canonical(image);
-        if self.images.contains(&canonical) {
-            return;
-        }
         // An entry may go without a name, and several do in real bundles: operator-sdk leaves it out where it finds several.
         if !name.is_empty() {
-            if let Some((first, first_image)) = self.names.get(name) {
+            let named = self.names.get(name);
+            if let Some((first, first_image)) =
+                named.filter(|(_, image)| self::canonical(image) != canonical)
+            {
                 self.conflicts.insert(format!(
                     "two images would be listed as {name}: {first} has {first_image}, and {} has {image}: rename one of \
-                     them, or list one in spec.relatedImages under another name",
+                     them, or correct spec.relatedImages",
                     description()
                 ));
                 return;
             }
-            let first = (description(), image.to_owned());
-            self.names.insert(name.to_owned(), first);
+            let names = self.names.entry(name.to_owned());
+            names.or_insert_with(|| (description(), image.to_owned()));
         }
-        self.images.insert(canonical);
+        if !self.images.insert(canonical) {
+            return;
+        }
         self.entries.push(Value::Object(fields));
     }
 }
