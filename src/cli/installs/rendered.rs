@@ -19,7 +19,7 @@ use crate::{
     install::{CatalogContent, Install, SecretRef, Wanted},
     logins,
     manifest::{Manifest, names},
-    problem::Problem,
+    problem::{Problem, Severity},
     pull_secrets::{self, PullSecret},
     render::{self, Brought, Owned, RenderOptions, StoredCsv, overrides::Overrides},
     resolve::lock::LockedInstall,
@@ -48,6 +48,16 @@ impl Objects {
     /// A problem, with what it is about.
     pub(super) fn of_bundle(&self, problem: Problem) -> Problem {
         self.chosen.content.of_bundle(problem, &self.name)
+    }
+}
+
+impl Chosen {
+    /// What is written above the objects of its bundle, of this name: why it is there, where nobody asked for it.
+    fn heading(&self, name: &str) -> String {
+        match self.asked {
+            Some(_) => String::new(),
+            None => format!("{name}, which {} needs", self.locked.required_by.join(", ")),
+        }
     }
 }
 
@@ -291,6 +301,10 @@ impl Rendering<'_> {
             Ok(rendered) => (Some(rendered.manifests), rendered.problems),
             Err(found) => (None, found),
         };
+        if self.run.purpose == Purpose::Look {
+            // They tell where it would be installed and what it would watch.
+            found.retain(|problem| problem.severity != Severity::Note);
+        }
         let mut objects = None;
         let roots = chosen.roots.clone();
         let content = chosen.content.clone();
@@ -303,17 +317,9 @@ impl Rendering<'_> {
             let also: Vec<_> = also.filter(|_| is_asked).cloned().collect();
             pull_secrets::attach(&mut manifests, namespace, &secrets, &also, &mut found);
             pull_secrets::keep_entries(&mut manifests, self.run.service_accounts);
-            let heading = if is_asked {
-                String::new()
-            } else {
-                format!(
-                    "{name}, which {} needs",
-                    chosen.locked.required_by.join(", ")
-                )
-            };
             objects = Some(Objects {
+                heading: chosen.heading(&name),
                 chosen,
-                heading,
                 name: name.clone(),
                 manifests,
                 secrets,
