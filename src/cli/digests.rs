@@ -113,17 +113,21 @@ pub(super) fn counted(used: &Pins, from_registries: usize) -> String {
 /// What to tell of an image that has no digest: the image, the fields and the reason. It is a warning where every use may
 /// be of something else: annotations hold examples, and a variable may only look as if it held an image.
 pub(super) fn missing(image: &Unpinned, failure: &Failure) -> Problem {
-    // Fields of several objects would be told of the wrong one.
-    let first = image.uses.first().map(|first| &first.object);
-    let of_first = image
+    // One annotation may name the image several times.
+    let fields = image
         .uses
         .iter()
-        .filter(|found| Some(&found.object) == first);
+        .map(|found| (&found.object, &found.pointer));
+    let mut fields: Vec<_> = fields.collect();
+    fields.dedup();
+    // Fields of several objects would be told of the wrong one.
+    let first = fields.first().map(|(object, _)| *object);
+    let of_first = fields.iter().filter(|(object, _)| Some(*object) == first);
     let places = of_first
         .take(TOLD_USES)
-        .map(|found| found.pointer.to_string());
+        .map(|(_, pointer)| pointer.to_string());
     let mut places: Vec<_> = places.collect();
-    match image.uses.len() - places.len() {
+    match fields.len() - places.len() {
         0 => {}
         1 => places.push("1 more field".to_owned()),
         more => places.push(format!("{more} more fields")),
