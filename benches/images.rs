@@ -40,7 +40,8 @@ use std::{
 
 use kubectl_olm::{
     bundle,
-    source::{self, Settings, Sources, registry::RegistrySettings},
+    concurrent::concurrently,
+    source::{Settings, Sources, registry::RegistrySettings},
 };
 use serde_json::ser::PrettyFormatter;
 
@@ -282,7 +283,7 @@ fn read_at_once(cases: &[(String, Option<&str>)]) -> Duration {
         },
         ..Settings::offline()
     });
-    let read = source::concurrently(cases, 16, |(image, _)| {
+    let read = concurrently(cases, 16, |(image, _)| {
         sources.files(Path::new(image), &bundle::FOLDERS)
     });
     let taken = begun.elapsed();

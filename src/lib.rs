@@ -23,7 +23,7 @@
 //!
 //! Where to look, from the bottom up; a module uses only ones that stand above it:
 //! - [`limits`], [`problem`]: how much content may cost, and what is told when something is wrong with it; [`near`]: names
-//!   like one that was mistyped;
+//!   like one that was mistyped; [`concurrent`]: several things at once;
 //! - [`files`]: a tree of files in memory; [`image`]: references to images; [`kube_version`]: versions of Kubernetes;
 //! - [`archive`]: tar archives as streams; [`oci`]: manifests, configurations and layers of images, and what layers make
 //!   together;
@@ -51,6 +51,7 @@ pub mod archive;
 pub mod bundle;
 pub mod catalog;
 pub mod cli;
+pub mod concurrent;
 pub mod files;
 pub mod image;
 pub mod images;

@@ -17,6 +17,7 @@ use super::{
 use crate::{
     bundle,
     catalog::Catalog,
+    concurrent::concurrently,
     install::CatalogRef,
     limits::Limits,
     manifest::names,
@@ -221,7 +222,7 @@ impl CatalogArgs {
     pub(super) fn open(&self, sources: &Sources) -> Result<Vec<Catalog>, Failure> {
         self.check_names()?;
         // Registries are slower than disks, and several of them may be waited for at once.
-        let found = source::concurrently(&self.catalog, CATALOGS_AT_ONCE, |catalog| {
+        let found = concurrently(&self.catalog, CATALOGS_AT_ONCE, |catalog| {
             sources.catalog(&catalog.source, None)
         });
         let opened = self.catalog.iter().zip(found).map(|(catalog, found)| {

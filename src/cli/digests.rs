@@ -7,6 +7,7 @@ use super::{
     progress::Count,
 };
 use crate::{
+    concurrent::concurrently,
     image::ImageReference,
     images::{
         Role,
@@ -14,7 +15,7 @@ use crate::{
         pin::{Pins, Unpinned},
     },
     problem::Problem,
-    source::{self, Sources},
+    source::Sources,
 };
 
 /// Images that are asked for at the same time.
@@ -34,7 +35,7 @@ pub(super) fn look_up(images: &[&str], sources: &Sources) -> Vec<Answer> {
     }
     let progress = Count::new(images.len(), "images looked up");
     let done = AtomicUsize::new(0);
-    let answers = source::concurrently(images, AT_ONCE, |image| {
+    let answers = concurrently(images, AT_ONCE, |image| {
         let answer = digest(image, sources);
         progress.show(done.fetch_add(1, Ordering::Relaxed) + 1);
         answer

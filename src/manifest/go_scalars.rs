@@ -118,6 +118,19 @@ pub(super) fn quantity(value: &mut Value) -> Result<(), Refusal> {
     Ok(())
 }
 
+/// Whether two values are the same amount, as Go prints it: `0.5` and `500m`. What is no amount is not.
+#[must_use]
+pub fn same_quantity(one: &Value, other: &Value) -> bool {
+    let printed = |value: &Value| {
+        let mut value = value.clone();
+        quantity(&mut value).is_ok().then_some(value)
+    };
+    match (printed(one), printed(other)) {
+        (Some(one), Some(other)) => one == other,
+        _ => false,
+    }
+}
+
 /// A number as encoding/json writes it: plain digits, and an exponent only for the very small and the very large.
 fn number_text(number: &Number) -> String {
     match number.as_f64() {

@@ -12,11 +12,12 @@ pub mod label_selector;
 pub mod names;
 pub mod order;
 mod quantity;
+pub mod served;
 pub mod yaml;
 
 use std::{fmt, sync::Arc};
 
-pub use go_scalars::decode_base64;
+pub use go_scalars::{decode_base64, same_quantity};
 pub use key::ObjectKey;
 use serde_json::{Map, Value};
 

@@ -7,59 +7,89 @@
 
 use super::{Manifest, file_name, key::ObjectKey};
 
-/// Groups and kinds, first to last. A kind that is not listed goes where [`UNLISTED`] says.
-const APPLY_ORDER: &[&[(&str, &str)]] = &[
-    &[("", "Namespace")],
-    &[("apiextensions.k8s.io", "CustomResourceDefinition")],
-    &[("operators.coreos.com", "ClusterServiceVersion")],
-    &[
-        ("networking.k8s.io", "NetworkPolicy"),
-        ("policy", "PodDisruptionBudget"),
-        ("scheduling.k8s.io", "PriorityClass"),
-    ],
-    &[("", "ServiceAccount")],
-    &[("", "Secret"), ("", "ConfigMap")],
-    &[
-        ("", "PersistentVolume"),
-        ("", "PersistentVolumeClaim"),
-        ("storage.k8s.io", "StorageClass"),
-    ],
-    &[
-        ("rbac.authorization.k8s.io", "ClusterRole"),
-        ("rbac.authorization.k8s.io", "Role"),
-    ],
-    &[
-        ("rbac.authorization.k8s.io", "ClusterRoleBinding"),
-        ("rbac.authorization.k8s.io", "RoleBinding"),
-    ],
-    &[
-        ("", "Service"),
-        ("cert-manager.io", "Issuer"),
-        ("cert-manager.io", "Certificate"),
-    ],
-    &[("apps", "Deployment")],
-    &[("autoscaling.k8s.io", "VerticalPodAutoscaler")],
-    &[
-        ("monitoring.coreos.com", "PrometheusRule"),
-        ("monitoring.coreos.com", "ServiceMonitor"),
-        ("monitoring.coreos.com", "PodMonitor"),
-        ("console.openshift.io", "ConsoleYAMLSample"),
-        ("console.openshift.io", "ConsoleQuickStart"),
-        ("console.openshift.io", "ConsoleCLIDownload"),
-        ("console.openshift.io", "ConsoleLink"),
-        ("console.openshift.io", "ConsolePlugin"),
-    ],
-    &[("apiregistration.k8s.io", "APIService")],
-    &[
-        (
-            "admissionregistration.k8s.io",
-            "MutatingWebhookConfiguration",
-        ),
-        (
-            "admissionregistration.k8s.io",
-            "ValidatingWebhookConfiguration",
-        ),
-    ],
+/// Phases with their groups and kinds, first to last. A kind that is not listed goes where [`UNLISTED`] says.
+const APPLY_ORDER: &[(&str, &[(&str, &str)])] = &[
+    ("namespaces", &[("", "Namespace")]),
+    (
+        "definitions",
+        &[("apiextensions.k8s.io", "CustomResourceDefinition")],
+    ),
+    (
+        "versions",
+        &[("operators.coreos.com", "ClusterServiceVersion")],
+    ),
+    (
+        "policies",
+        &[
+            ("networking.k8s.io", "NetworkPolicy"),
+            ("policy", "PodDisruptionBudget"),
+            ("scheduling.k8s.io", "PriorityClass"),
+        ],
+    ),
+    ("identity", &[("", "ServiceAccount")]),
+    ("configuration", &[("", "Secret"), ("", "ConfigMap")]),
+    (
+        "storage",
+        &[
+            ("", "PersistentVolume"),
+            ("", "PersistentVolumeClaim"),
+            ("storage.k8s.io", "StorageClass"),
+        ],
+    ),
+    (
+        "roles",
+        &[
+            ("rbac.authorization.k8s.io", "ClusterRole"),
+            ("rbac.authorization.k8s.io", "Role"),
+        ],
+    ),
+    (
+        "bindings",
+        &[
+            ("rbac.authorization.k8s.io", "ClusterRoleBinding"),
+            ("rbac.authorization.k8s.io", "RoleBinding"),
+        ],
+    ),
+    (
+        "infrastructure",
+        &[
+            ("", "Service"),
+            ("cert-manager.io", "Issuer"),
+            ("cert-manager.io", "Certificate"),
+        ],
+    ),
+    ("deploy", &[("apps", "Deployment")]),
+    (
+        "scaling",
+        &[("autoscaling.k8s.io", "VerticalPodAutoscaler")],
+    ),
+    (
+        "publish",
+        &[
+            ("monitoring.coreos.com", "PrometheusRule"),
+            ("monitoring.coreos.com", "ServiceMonitor"),
+            ("monitoring.coreos.com", "PodMonitor"),
+            ("console.openshift.io", "ConsoleYAMLSample"),
+            ("console.openshift.io", "ConsoleQuickStart"),
+            ("console.openshift.io", "ConsoleCLIDownload"),
+            ("console.openshift.io", "ConsoleLink"),
+            ("console.openshift.io", "ConsolePlugin"),
+        ],
+    ),
+    ("services", &[("apiregistration.k8s.io", "APIService")]),
+    (
+        "admission",
+        &[
+            (
+                "admissionregistration.k8s.io",
+                "MutatingWebhookConfiguration",
+            ),
+            (
+                "admissionregistration.k8s.io",
+                "ValidatingWebhookConfiguration",
+            ),
+        ],
+    ),
 ];
 
 /// The rank that kinds outside the table share: that of Deployments.
@@ -71,6 +101,13 @@ pub fn sort(manifests: &mut [Manifest]) {
         let key = manifest.key();
         (rank(&key), key)
     });
+}
+
+/// The phase that objects of a kind are created in: its number, counted from the first, and what it is called.
+#[must_use]
+pub fn phase(key: &ObjectKey) -> (usize, &'static str) {
+    let rank = rank(key);
+    (rank, APPLY_ORDER.get(rank).map_or("", |(name, _)| name))
 }
 
 /// Sorts names of files, as [`file_names`](file_name::file_names) gives them, by the rank of the objects in them, then by
@@ -90,7 +127,7 @@ fn rank_where(is_meant: impl Fn(&str, &str) -> bool) -> usize {
     let is_meant = |(group, kind): &(&str, &str)| is_meant(group, kind);
     let found = APPLY_ORDER
         .iter()
-        .position(|rank| rank.iter().any(is_meant));
+        .position(|(_, kinds)| kinds.iter().any(is_meant));
     found.unwrap_or(UNLISTED)
 }
 
@@ -100,12 +137,15 @@ mod tests {
 
     #[test]
     fn unlisted_kinds_rank_with_deployments() {
-        assert!(APPLY_ORDER[UNLISTED].contains(&("apps", "Deployment")));
+        assert!(APPLY_ORDER[UNLISTED].1.contains(&("apps", "Deployment")));
     }
 
     #[test]
     fn a_file_has_the_rank_of_its_object() {
-        for (group, kind) in APPLY_ORDER.iter().flat_map(|phase| phase.iter().copied()) {
+        for (group, kind) in APPLY_ORDER
+            .iter()
+            .flat_map(|(_, kinds)| kinds.iter().copied())
+        {
             for name in ["a", "con", "-", "system:a"] {
                 let key = |namespace: &str| ObjectKey {
                     group: group.to_owned(),

@@ -10,7 +10,7 @@ use serde_json::{Map, Value, json};
 
 use super::RULE;
 use crate::{
-    manifest::{Manifest, ObjectKey, list_at},
+    manifest::{Manifest, ObjectKey, Origin, list_at},
     problem::Problem,
 };
 
@@ -18,6 +18,16 @@ use crate::{
 const LIST: &str = "imagePullSecrets";
 /// The ServiceAccount of pods that name none.
 const DEFAULT: &str = "default";
+
+/// What accounts are generated from that are made for entries alone.
+const FOR_ENTRIES: &str = "the pull Secrets";
+
+/// Whether an object is a ServiceAccount that [`attach`](super::attach) made for its entries: one that is not among the
+/// objects of the bundle, and may be in the cluster already.
+#[must_use]
+pub fn is_for_entries(manifest: &Manifest) -> bool {
+    manifest.origin == Origin::Generated(FOR_ENTRIES)
+}
 
 /// Adds the names to the lists of all ServiceAccounts that Deployments of the namespace use, and of `also`.
 pub(super) fn add_names(
@@ -150,7 +160,7 @@ fn account(namespace: &str, name: &str, names: &[String]) -> Manifest {
         "metadata": {"name": name, "namespace": namespace},
         LIST: list,
     });
-    Manifest::generated(object, "the pull Secrets")
+    Manifest::generated(object, FOR_ENTRIES)
 }
 
 /// Adds the names that are not in a list yet to its end, and says whether there were any.

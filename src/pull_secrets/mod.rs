@@ -19,7 +19,7 @@ mod copies;
 mod coverage;
 
 pub use self::{
-    accounts::{agree, keep_entries},
+    accounts::{agree, is_for_entries, keep_entries},
     copies::{is_copy, of_logins},
     coverage::uncovered,
 };

@@ -7,7 +7,6 @@
 
 pub mod cache;
 mod catalog_files;
-mod concurrent;
 pub mod credentials;
 mod dir;
 mod error;
@@ -27,7 +26,6 @@ use std::path::{self, Path};
 
 pub use self::{
     catalog_files::CatalogSource,
-    concurrent::concurrently,
     dir::folders_with,
     error::SourceError,
     image_source::ImageSource,

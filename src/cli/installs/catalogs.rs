@@ -14,10 +14,11 @@ use super::{
 };
 use crate::{
     catalog::Catalog,
+    concurrent::concurrently,
     install::{CatalogContent, CatalogRef, Content, Install, Stopped, Wanted},
     oci::digest::Digest,
     problem::Problem,
-    source::{self, ImageSource, Sources},
+    source::{ImageSource, Sources},
 };
 
 /// Catalogs that are waited for at the same time.
@@ -57,7 +58,7 @@ impl Catalogs {
         };
         let needed: Vec<_> = wanted.catalogs.iter().filter(is_needed).collect();
         // Registries are slower than disks, and several of them may be waited for at once.
-        let found = source::concurrently(&needed, CATALOGS_AT_ONCE, |catalog| {
+        let found = concurrently(&needed, CATALOGS_AT_ONCE, |catalog| {
             let pin = pins.get(&catalog.id);
             match &catalog.content {
                 CatalogContent::Source(path) => Ok((path.clone(), sources.catalog(path, pin))),

@@ -14,12 +14,13 @@ use super::{
 use crate::{
     bundle,
     catalog::{Catalog, CatalogBundle, Detail, RelatedImage, embedded},
+    concurrent::concurrently,
     files::FileTree,
     manifest::names,
     problem::Problem,
     render::StoredCsv,
     resolve::lock::LockedInstall,
-    source::{self, ImageSource, Sources},
+    source::{ImageSource, Sources},
 };
 
 /// Bundle images that are waited for at the same time.
@@ -68,7 +69,7 @@ pub(super) fn fetch(chosen: Vec<Chosen>, reading: Reading<'_>, outcome: &mut Out
         .filter(is_image)
         .map(|(chosen, _)| chosen)
         .collect();
-    let fetched = source::concurrently(&to_fetch, IMAGES_AT_ONCE, |chosen| {
+    let fetched = concurrently(&to_fetch, IMAGES_AT_ONCE, |chosen| {
         let pin = locked::pin(&chosen.locked.image_digest);
         let (image, given) = (&chosen.locked.image, reading.image_sources);
         reading

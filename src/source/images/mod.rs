@@ -16,11 +16,11 @@ use self::{content::ImageFiles, origin::Verified};
 use super::{
     cache::{Cache, KeptLayer},
     catalog_files::CatalogSource,
-    concurrent::concurrently,
     index_cache::Stamp,
     registry::RegistryError,
 };
 use crate::{
+    concurrent::concurrently,
     files::FileTree,
     limits::{Limits, Over},
     oci::{
