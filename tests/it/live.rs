@@ -2,7 +2,7 @@
 //! finds the program as its plugin.
 
 use std::{
-    collections::{BTreeMap, BTreeSet},
+    collections::BTreeSet,
     fs,
     os::unix::fs::{PermissionsExt, symlink},
     path::{Path, PathBuf},
@@ -15,13 +15,11 @@ use tempfile::TempDir;
 
 use super::{
     cases,
-    cluster::cluster,
+    cluster::{Cluster, cluster},
     corpus::corpus,
     program::{Run, program, root, run, tool},
+    real_installs::packages,
 };
-
-/// Every how many bundles of the corpus one is applied.
-const EVERY: usize = 8;
 
 /// How often an install is applied again until nothing changes. Only the API server's own writes may need more than
 /// one: it reports on a CustomResourceDefinition in its status, some time after it has taken it.
@@ -30,67 +28,9 @@ const AGAIN: usize = 5;
 /// What kubectl is to print of each object that it applied.
 const VERSIONS: &str = r#"jsonpath={range .items[*]}{.kind} {.metadata.namespace}/{.metadata.name} is at version {.metadata.resourceVersion}{"\n"}{end}"#;
 
-/// The fields of cert-manager's kinds that certificates are asked for with. Any other field is refused.
-const CERT_MANAGER: &str = r#"
-apiVersion: apiextensions.k8s.io/v1
-kind: CustomResourceDefinition
-metadata: {name: issuers.cert-manager.io}
-spec:
-  group: cert-manager.io
-  names: {kind: Issuer, plural: issuers}
-  scope: Namespaced
-  versions:
-  - name: v1
-    served: true
-    storage: true
-    schema:
-      openAPIV3Schema:
-        type: object
-        properties:
-          spec:
-            type: object
-            properties:
-              selfSigned: {type: object}
----
-apiVersion: apiextensions.k8s.io/v1
-kind: CustomResourceDefinition
-metadata: {name: certificates.cert-manager.io}
-spec:
-  group: cert-manager.io
-  names: {kind: Certificate, plural: certificates}
-  scope: Namespaced
-  versions:
-  - name: v1
-    served: true
-    storage: true
-    schema:
-      openAPIV3Schema:
-        type: object
-        properties:
-          spec:
-            type: object
-            required: [issuerRef, secretName]
-            properties:
-              commonName: {type: string}
-              dnsNames: {type: array, items: {type: string}}
-              duration: {type: string}
-              issuerRef:
-                type: object
-                required: [name]
-                properties: {name: {type: string}}
-              renewBefore: {type: string}
-              secretName: {type: string}
-              usages: {type: array, items: {type: string, enum: [server auth]}}
-"#;
-
-/// Kinds that real bundles bring objects of, and that are no part of Kubernetes: their plural and their kind.
-const MONITORING: [(&str, &str); 2] = [
-    ("prometheusrules", "PrometheusRule"),
-    ("servicemonitors", "ServiceMonitor"),
-];
-
 /// An install to apply.
-struct Install {
+struct Install<'c> {
+    cluster: &'c Cluster,
     bundle: PathBuf,
     namespace: String,
     certificates: &'static str,
@@ -98,10 +38,11 @@ struct Install {
 
 #[test]
 fn a_bundle_applies_whoever_makes_its_certificates() {
-    cluster().define("cert-manager.yaml", CERT_MANAGER);
+    cluster().define("cert-manager.yaml");
     for certificates in ["cert-manager", "service-ca", "none"] {
         let bundle = root().join("testdata/bundles/queue-operator");
         let install = Install {
+            cluster: cluster(),
             bundle,
             namespace: format!("queues-{certificates}"),
             certificates,
@@ -111,6 +52,21 @@ fn a_bundle_applies_whoever_makes_its_certificates() {
             .and_then(|versions| install.apply_until_unchanged(versions));
         applied.unwrap_or_else(|reason| panic!("with {certificates}: {reason}"));
     }
+}
+
+#[test]
+fn what_a_bundle_deploys_becomes_available() {
+    let namespace = cluster().namespace("available");
+    let install = Install {
+        cluster: cluster(),
+        bundle: root().join("testdata/bundles/minimal"),
+        namespace: namespace.clone(),
+        certificates: "none",
+    };
+    install.apply().unwrap_or_else(|reason| panic!("{reason}"));
+    let available = ["wait", "--for=condition=available", "--timeout=60s"];
+    let deployments = ["deployment/manager", "-n", &namespace];
+    cluster().get(&[&available[..], &deployments].concat());
 }
 
 #[test]
@@ -163,12 +119,15 @@ fn converted_definitions_are_valid() {
     let case = cases::build(&cases::read(
         &root().join("testdata/render/crd-v1beta1/case.yaml"),
     ));
-    validate_definitions(&case.path().join("bundle")).unwrap_or_else(|reason| panic!("{reason}"));
+    let validated = validate_definitions(cluster(), &case.path().join("bundle"));
+    validated.unwrap_or_else(|reason| panic!("{reason}"));
 }
 
+/// The newest bundle of each package that is installed in `real_installs.rs`, on a cluster that nothing else is in.
 #[test]
 fn real_bundles_apply() {
     let Some(corpus) = corpus() else { return };
+    let empty = Cluster::private();
     // First, as a definition that is there already may not lose versions.
     let outdated = outdated_bundles(&corpus);
     assert!(
@@ -177,30 +136,22 @@ fn real_bundles_apply() {
         outdated.len()
     );
     for bundle in outdated {
-        validate_definitions(&bundle)
+        validate_definitions(&empty, &bundle)
             .unwrap_or_else(|reason| panic!("{}: {reason}", bundle.display()));
     }
-    cluster().define("cert-manager.yaml", CERT_MANAGER);
-    cluster().define(
-        "monitoring.yaml",
-        &MONITORING.map(monitoring_definition).concat(),
-    );
-    let table = fs::read_to_string(corpus.join("cases.tsv")).expect("the corpus has cases.tsv");
-    // One version of each operator: others define the same cluster-wide objects differently.
-    let mut installs = BTreeMap::new();
-    for (index, line) in table.lines().skip(1).enumerate().step_by(EVERY) {
-        let fields: Vec<_> = line.split('\t').collect();
-        let bundle = corpus.join("bundles").join(fields[0]).join(fields[1]);
-        installs.insert(
-            fields[0],
-            Install {
-                bundle,
-                namespace: format!("real-{index}"),
-                certificates: "cert-manager",
-            },
-        );
-    }
-    let installs: Vec<_> = installs.values().collect();
+    empty.define("cert-manager.yaml");
+    empty.define("monitoring.yaml");
+    let packages = packages(&corpus).into_iter().enumerate();
+    let installs = packages.filter_map(|(index, mut package)| {
+        Some(Install {
+            cluster: &empty,
+            bundle: package.bundles.pop()?,
+            namespace: format!("real-{index}"),
+            certificates: "cert-manager",
+        })
+    });
+    let installs: Vec<_> = installs.collect();
+    assert!(installs.len() >= 50, "only {} bundles", installs.len());
     // All are applied before any is applied again, so that meanwhile the API server comes to rest.
     let applied: Vec<_> = installs.par_iter().map(|install| install.apply()).collect();
     let failures = installs
@@ -256,7 +207,7 @@ fn kubectl_completes_by_the_script_that_the_program_prints() {
     completes(&folder);
 }
 
-impl Install {
+impl Install<'_> {
     /// Applies it; gives the version of every object, or what is wrong.
     fn apply(&self) -> Result<String, String> {
         let mut program = program();
@@ -265,7 +216,7 @@ impl Install {
             .arg(&self.bundle)
             .args(["-n", &self.namespace, "--create-namespace"]);
         program.args(["--certs", self.certificates]);
-        let (rendered, applied) = cluster().apply(&mut program, &["-o", VERSIONS]);
+        let (rendered, applied) = self.cluster.apply(&mut program, &["-o", VERSIONS]);
         match (rendered.code, applied.code) {
             (0, 0) if applied.stdout.is_empty() => Err("kubectl names no object".to_owned()),
             (0, 0) => Ok(applied.stdout),
@@ -312,7 +263,7 @@ fn outdated_bundles(corpus: &Path) -> Vec<PathBuf> {
 }
 
 /// Has the API server look at the definitions of a bundle, without keeping them.
-fn validate_definitions(bundle: &Path) -> Result<(), String> {
+fn validate_definitions(cluster: &Cluster, bundle: &Path) -> Result<(), String> {
     let rendered = run([
         Path::new("render"),
         bundle,
@@ -327,7 +278,7 @@ fn validate_definitions(bundle: &Path) -> Result<(), String> {
     let folder = tempfile::tempdir().expect("a temporary folder");
     let file = folder.path().join("definitions.json");
     fs::write(&file, list.to_string()).expect("a file");
-    let mut kubectl = cluster().kubectl();
+    let mut kubectl = cluster.kubectl();
     kubectl
         .args(["apply", "--server-side", "--dry-run=server", "-f"])
         .arg(file);
@@ -337,26 +288,6 @@ fn validate_definitions(bundle: &Path) -> Result<(), String> {
     } else {
         Err(applied.stderr)
     }
-}
-
-/// A CustomResourceDefinition that takes every object of a kind.
-fn monitoring_definition((plural, kind): (&str, &str)) -> String {
-    format!(
-        "---
-apiVersion: apiextensions.k8s.io/v1
-kind: CustomResourceDefinition
-metadata: {{name: {plural}.monitoring.coreos.com}}
-spec:
-  group: monitoring.coreos.com
-  names: {{kind: {kind}, plural: {plural}}}
-  scope: Namespaced
-  versions:
-  - name: v1
-    served: true
-    storage: true
-    schema: {{openAPIV3Schema: {{type: object, x-kubernetes-preserve-unknown-fields: true}}}}
-"
-    )
 }
 
 /// A folder with the program in it, to be kubectl's PATH.
