@@ -35,6 +35,7 @@
 //! - [`pull_secrets`]: copies of pull Secrets, and the accounts that use them;
 //! - [`catalog`]: file-based catalogs: an index first, packages when they are asked for; lists, searches, graphs, checks;
 //! - [`resolve`]: which version is chosen and why, what it needs, the way of an upgrade, and [`resolve::lock`];
+//! - [`review`]: what a person should know before saying yes: rights, what definitions break, how two versions differ;
 //! - [`install`]: what is wanted, and how: OLM's own objects, read and checked, become installs and catalogs;
 //! - [`source`]: what the user named is read, from disk, standard input, image layouts and archives, and registries, with
 //!   what these gave kept in a cache; [`cli`]: everything that talks to a person. `cli/installs` is the way through.
@@ -66,5 +67,6 @@ pub mod problem;
 pub mod pull_secrets;
 pub mod render;
 pub mod resolve;
+pub mod review;
 pub mod source;
 pub mod versions;

@@ -21,6 +21,7 @@ mod cli;
 mod cluster;
 mod command_lines;
 mod corpus;
+mod crd_safety;
 mod credentials;
 mod damaged_archives;
 mod digests;
