@@ -18,7 +18,13 @@
 //!              └────────┘          └────────┘             └────────┬─────┘
 //!                                                         ┌────────▼─────┐  ╔═══════╗
 //!                         digests, rules for mirrors ────▶│    images    │─▶║  cli  ║──▶ stdout, files, olm.lock
-//!                                                         └──────────────┘  ╚═══════╝
+//!                                                         └──────────────┘  ╚═══╤═══╝
+//!  ╔═══════════════════════╗  live objects, inventory   ┌──────────────┐        │ objects that are wanted
+//!  ║ cluster: connection,  ║───────────────────────────▶│ plan, diff   │◀───────┘
+//!  ║ live, survey, lock    ║                            └──────┬───────┘──▶ stdout (diff)
+//!  ║ apply, wait           ║◀───────── Plan ───────────────────┘
+//!  ╚═══════════════════════╝ ▲
+//!       API server ──────────┘
 //! ```
 //!
 //! Where to look, from the bottom up; a module uses only ones that stand above it:
@@ -36,6 +42,7 @@
 //! - [`catalog`]: file-based catalogs: an index first, packages when they are asked for; lists, searches, graphs, checks;
 //! - [`resolve`]: which version is chosen and why, what it needs, the way of an upgrade, and [`resolve::lock`];
 //! - [`review`]: what a person should know before saying yes: rights, what definitions break, how two versions differ;
+//! - [`cluster`]: what is in a cluster and what an install changes there: the plan, carrying it out, and what is kept of it;
 //! - [`install`]: what is wanted, and how: OLM's own objects, read and checked, become installs and catalogs;
 //! - [`source`]: what the user named is read, from disk, standard input, image layouts and archives, and registries, with
 //!   what these gave kept in a cache; [`cli`]: everything that talks to a person. `cli/installs` is the way through.
@@ -45,6 +52,7 @@
 //! - what is rendered equals what OLM's own renderer makes, except where a comment says why not;
 //! - an object never appears twice, and all problems are told at once;
 //! - what is wrong with one install of several stops only that one, and leaves alone what was written for it;
+//! - nothing is changed in a cluster before it is planned for and written down, and nothing that is not the install's;
 //! - data of Secrets stands in the Secrets that are asked for, and nowhere else;
 //! - content is hostile until proven otherwise: bounded, never unpacked to disk, never able to panic the program.
 
@@ -52,6 +60,7 @@ pub mod archive;
 pub mod bundle;
 pub mod catalog;
 pub mod cli;
+pub mod cluster;
 pub mod concurrent;
 pub mod files;
 pub mod image;

@@ -191,6 +191,9 @@ fn only_the_edges_touch_the_world() {
         opened,
         [
             "src/cli/mod.rs",
+            "src/cluster/connection/mod.rs",
+            "src/cluster/lock/mod.rs",
+            "src/cluster/wait.rs",
             "src/source/mod.rs"
         ]
         .map(Path::new)

@@ -10,6 +10,7 @@
     reason = "tests touch the world, and say so when it is not as they need it"
 )]
 
+mod api_faults;
 mod architecture;
 mod bundle_properties;
 mod cache;
@@ -20,12 +21,16 @@ mod catalog_reading;
 mod cli;
 mod cluster;
 mod command_lines;
+mod connection;
 mod corpus;
 mod crd_safety;
 mod credentials;
 mod damaged_archives;
+mod desired;
+mod diff_text;
 mod digests;
 mod entangled;
+mod health;
 mod hostile;
 mod hostile_catalogs;
 mod hostile_layers;
@@ -40,8 +45,10 @@ mod image_template;
 mod images;
 mod images_found;
 mod install;
+mod inventory;
 mod layers;
 mod live;
+mod locks;
 mod lying;
 mod mirror_pulls;
 mod mirror_rules;
@@ -50,6 +57,7 @@ mod objects;
 mod oci;
 mod oci_client;
 mod oracle;
+mod owners;
 mod package;
 mod packages;
 mod parts;

@@ -1,0 +1,211 @@
+//! Removes an install: what its inventory lists, its entries, and the inventory itself when nothing is left.
+
+use std::collections::BTreeSet;
+
+use serde_json::Value;
+
+use super::{
+    super::{
+        answer::{ApiError, RefusalKind, Repeated},
+        connection::Connection,
+        inventory::{Hold, InstallName, Inventory, State},
+        live::{self, Stored},
+        managed_fields,
+        owner::{self, Owner},
+        plan::{Action, Change, Fate, Plan, Removal},
+        request::{Force, Mode, Request},
+        resource::Scope,
+        survey,
+    },
+    Job, Outcome, entries, go_on, remove, store, write,
+};
+use crate::manifest::ObjectKey;
+
+/// Carries out a plan in which nothing is wanted any more, after `first` is gone.
+///
+/// # Errors
+/// When the inventory could not be written before anything is deleted.
+pub fn clean(
+    job: &Job<'_>,
+    first: &[Removal],
+    plan: &Plan,
+    stored: Stored,
+) -> Result<Outcome, ApiError> {
+    let mut inventory = stored.inventory.clone();
+    inventory.generation += 1;
+    inventory.state = State::Running {
+        what: "cleanup".to_owned(),
+        who: job.who.clone(),
+    };
+    let mut outcome = Outcome::default();
+    let goes = |removal: &Removal| matches!(removal.fate, Fate::Delete { .. });
+    let before = stored.inventory.clone();
+    let stored = if plan.removals.iter().any(goes) || !plan.removing.is_empty() {
+        match store::save(job.connection, &inventory, Some(&stored)) {
+            // It goes with its namespace, which is deleted last: nothing more can be written down, or has to be.
+            Err(error) if error.kind() == Some(RefusalKind::NotFound) => None,
+            saved => Some(saved?),
+        }
+    } else {
+        Some(stored)
+    };
+    remove::remove(job, first, &mut inventory, &mut outcome);
+    if !outcome.is_complete() || !outcome.not_ready.is_empty() {
+        // Their operator has to be there until they are gone.
+        return Ok(outcome);
+    }
+    entries::remove(job, &plan.removing, &mut outcome);
+    let (with_inventory, mut removals): (Vec<_>, Vec<_>) = plan
+        .removals
+        .iter()
+        .cloned()
+        .partition(|removal| goes(removal) && holds(&removal.key, &inventory.install));
+    remove::remove(job, &removals, &mut inventory, &mut outcome);
+    if outcome.failed.is_empty() {
+        inventory.entries.clear();
+    }
+    if !go_on(job, &mut outcome) {
+        return Ok(outcome);
+    }
+    let is_left = |key: &&ObjectKey| !with_inventory.iter().any(|removal| removal.key == **key);
+    let left = inventory.objects.keys().filter(is_left).count();
+    if left == 0 && outcome.is_complete() {
+        // Its namespace takes the inventory along; and if that stays after all, nothing is left to remember but it.
+        if with_inventory.is_empty() {
+            let discarded = stored.map_or(Ok(()), |stored| store::discard(job.connection, &stored));
+            note(discarded, &inventory, &mut outcome);
+        } else {
+            removals = with_inventory;
+            remove::remove(job, &removals, &mut inventory, &mut outcome);
+        }
+        return Ok(outcome);
+    }
+    let is_settled = outcome.is_complete() && outcome.not_ready.is_empty();
+    if is_settled {
+        inventory.state = State::Done;
+    }
+    if !is_settled || inventory.objects != before.objects || inventory.state != before.state {
+        let saved = store::save(job.connection, &inventory, stored.as_ref());
+        note(saved.map(drop), &inventory, &mut outcome);
+    }
+    Ok(outcome)
+}
+
+/// Notes what became of an inventory after something was deleted.
+fn note(done: Result<(), ApiError>, inventory: &Inventory, outcome: &mut Outcome) {
+    if let Err(error) = done {
+        let InstallName { namespace, .. } = &inventory.install;
+        let key = live::secret_key(namespace, &inventory.install.secret());
+        outcome.fail(&key, &error);
+    }
+}
+
+/// Whether an object is the namespace that the inventory is in.
+fn holds(key: &ObjectKey, install: &InstallName) -> bool {
+    key.group.is_empty() && key.kind == "Namespace" && key.name == install.namespace
+}
+
+/// The custom resources of definitions that go. They have to go first, while their operator is there to see to them.
+///
+/// # Errors
+/// When they cannot be listed.
+pub fn custom_resources(connection: &Connection, plan: &Plan) -> Result<Vec<Removal>, ApiError> {
+    let mut added = vec![];
+    for removal in &plan.removals {
+        if removal.key.kind != "CustomResourceDefinition"
+            || !matches!(removal.fate, Fate::Delete { .. })
+        {
+            continue;
+        }
+        let Some(live) = live::get(connection, &removal.resource, &removal.key)? else {
+            continue;
+        };
+        let (resource, objects) = survey::custom_resources(connection, &live)?;
+        for object in objects {
+            let key = live::key_of(&resource, &object);
+            let uid = object.pointer("/metadata/uid").and_then(Value::as_str);
+            let mut resource = resource.clone();
+            if !key.namespace.is_empty() {
+                resource.scope = Scope::Namespaced;
+            }
+            added.push(Removal {
+                fate: Fate::Delete {
+                    uid: uid.unwrap_or_default().to_owned(),
+                },
+                key,
+                resource,
+            });
+        }
+    }
+    Ok(added)
+}
+
+/// Makes the namespace of an install, before there can be an inventory in it, and notes that in the plan.
+///
+/// # Errors
+/// When the server does not make it.
+pub fn make_namespace(
+    connection: &Connection,
+    plan: &mut Plan,
+    namespace: &str,
+) -> Result<(), ApiError> {
+    let is_it = |change: &&mut Change| {
+        let key = &change.key;
+        key.group.is_empty() && key.kind == "Namespace" && key.name == namespace
+    };
+    let Some(change) = plan.changes.iter_mut().find(is_it) else {
+        return Ok(());
+    };
+    let asked = change.asked.clone();
+    let request = Request::apply(&change.resource, &change.key, asked, Mode::Write, Force::No);
+    if let Some(live) = live::get(connection, &change.resource, &change.key)? {
+        // Somebody else has made it since, perhaps another install of this run.
+        use_namespace(change, live);
+        return Ok(());
+    }
+    let answer = connection.send(&request)?;
+    let is_made = answer.code == 201
+        || (answer.repeated == Repeated::Perhaps && managed_fields::is_created_by_us(&answer.body));
+    if !is_made {
+        connection.send(&write::bare(change))?;
+        use_namespace(change, answer.body);
+        return Ok(());
+    }
+    change.before = Some(answer.body);
+    change.action = Action::Made;
+    Ok(())
+}
+
+/// Notes in a plan that a namespace is somebody else's.
+fn use_namespace(change: &mut Change, live: Value) {
+    change.hold = match owner::of(&live) {
+        Owner::Install(_) => Hold::Shared,
+        _ => Hold::Used,
+    };
+    change.before = Some(live);
+    change.action = Action::Use;
+}
+
+/// The namespace that a run made for an install and could not write down, with its uid; nothing when it holds anything.
+///
+/// # Errors
+/// When the cluster does not tell.
+pub fn left_namespace(
+    connection: &Connection,
+    install: &InstallName,
+) -> Result<Option<(ObjectKey, String)>, ApiError> {
+    let key = live::namespace_key(&install.namespace);
+    let Some(live) = live::get(connection, &live::namespaces(), &key)? else {
+        return Ok(None);
+    };
+    let is_own = owner::of(&live) == Owner::Install(install.applyset_id());
+    let goes = live.pointer("/metadata/deletionTimestamp").is_some();
+    if !is_own || goes || !managed_fields::is_created_by_us(&live) {
+        return Ok(None);
+    }
+    if live::strangers(connection, &key.name, &BTreeSet::new())? > 0 {
+        return Ok(None);
+    }
+    let uid = live.pointer("/metadata/uid").and_then(Value::as_str);
+    Ok(uid.map(|uid| (key, uid.to_owned())))
+}

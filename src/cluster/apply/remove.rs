@@ -1,0 +1,166 @@
+//! Removes objects, phase after phase from the last to the first, and leaves in the inventory what did not go.
+
+use std::{collections::BTreeMap, time::Duration};
+
+use serde_json::Value;
+
+use super::{
+    super::{
+        answer::{ApiError, RefusalKind},
+        inventory::Inventory,
+        live::AT_ONCE,
+        plan::{Fate, Removal},
+        request::{Mode, Request},
+        wait,
+    },
+    Job, Outcome, Waiting, go_on,
+};
+use crate::{concurrent::concurrently, manifest::order, problem::Problem};
+
+/// How long objects may take until they are gone, when nobody says how long to wait.
+const GOING: Duration = Duration::from_secs(30);
+
+/// What became of an object.
+enum Removed {
+    /// It is gone.
+    Gone,
+    /// It goes when its finalizers are done.
+    Going,
+    /// Another one has its name.
+    Replaced,
+    Failed(ApiError),
+}
+
+/// Removes what is to be removed, and takes out of the inventory what is gone or was never ours.
+pub(super) fn remove(
+    job: &Job<'_>,
+    removals: &[Removal],
+    inventory: &mut Inventory,
+    outcome: &mut Outcome,
+) {
+    forget(job, removals, inventory, outcome);
+    let mut phases: BTreeMap<(usize, bool), Vec<(&Removal, &str)>> = BTreeMap::new();
+    for removal in removals {
+        if let Fate::Delete { uid } = &removal.fate {
+            let (rank, _) = order::phase(&removal.key);
+            // What is created beside an operator is the operator's to see to, and goes before it.
+            let is_beside = removal.key.kind != "Deployment";
+            phases
+                .entry((rank, is_beside))
+                .or_default()
+                .push((removal, uid));
+        }
+    }
+    for phase in phases.into_values().rev() {
+        // What may not be deleted keeps nothing else. What is on its way may need what comes after it.
+        let may_go_on = go_on(job, outcome) || !outcome.failed.is_empty();
+        if !may_go_on || outcome.stopped.is_some() || !outcome.not_ready.is_empty() {
+            return;
+        }
+        remove_phase(job, &phase, inventory, outcome);
+    }
+}
+
+/// Takes out of the inventory what needs no request, and tells of what stays.
+pub(super) fn forget(
+    job: &Job<'_>,
+    removals: &[Removal],
+    inventory: &mut Inventory,
+    outcome: &mut Outcome,
+) {
+    for removal in removals {
+        match &removal.fate {
+            Fate::Delete { .. } => {}
+            Fate::Gone => drop(inventory.objects.remove(&removal.key)),
+            Fate::Forget(reason) => {
+                job.report.object(&removal.key, "left alone", reason);
+                inventory.objects.remove(&removal.key);
+            }
+            Fate::Keep(reason) => job.report.object(&removal.key, "kept", reason),
+            Fate::Unverifiable(reason) => {
+                let message =
+                    format!("it could not be checked, and stays in the inventory: {reason}");
+                outcome
+                    .failed
+                    .push(Problem::error("unverifiable", message).on(&removal.key));
+            }
+        }
+    }
+}
+
+fn remove_phase(
+    job: &Job<'_>,
+    phase: &[(&Removal, &str)],
+    inventory: &mut Inventory,
+    outcome: &mut Outcome,
+) {
+    let removed = concurrently(phase, AT_ONCE, |(removal, uid)| delete(job, removal, uid));
+    let mut going = vec![];
+    for ((removal, uid), removed) in phase.iter().zip(removed) {
+        match removed {
+            Removed::Gone => {
+                outcome.done += 1;
+                job.report.object(&removal.key, "deleted", "");
+                inventory.objects.remove(&removal.key);
+            }
+            Removed::Going => going.push((removal, (*uid).to_owned())),
+            Removed::Replaced => {
+                let reason = "somebody has put another one in its place";
+                job.report.object(&removal.key, "left alone", reason);
+                inventory.objects.remove(&removal.key);
+            }
+            Removed::Failed(error) => outcome.fail(&removal.key, &error),
+        }
+    }
+    if job.waiting == Waiting::No {
+        // Nothing comes after a namespace that would have to wait for it, and its end is the cluster's business.
+        going.retain(|(removal, _)| {
+            let is_waited_for = removal.key.kind != "Namespace";
+            if !is_waited_for {
+                outcome.done += 1;
+                let note = "it is going, and is not waited for";
+                job.report.object(&removal.key, "deleted", note);
+                inventory.objects.remove(&removal.key);
+            }
+            is_waited_for
+        });
+    }
+    if going.is_empty() || outcome.stopped.is_some() {
+        return;
+    }
+    let time = match job.waiting {
+        Waiting::For(time) => time,
+        Waiting::No => GOING,
+    };
+    let objects: Vec<_> = going
+        .iter()
+        .map(|(removal, uid)| (removal.resource.clone(), removal.key.clone(), uid.clone()))
+        .collect();
+    job.report
+        .progress(&format!("waiting until {} objects are gone", objects.len()));
+    let not_gone = wait::until_gone(job.connection, &objects, time);
+    for (removal, _) in going {
+        if !not_gone.iter().any(|left| left.key == removal.key) {
+            outcome.done += 1;
+            job.report.object(&removal.key, "deleted", "");
+            inventory.objects.remove(&removal.key);
+        }
+    }
+    outcome.not_ready.extend(not_gone);
+}
+
+fn delete(job: &Job<'_>, removal: &Removal, uid: &str) -> Removed {
+    let request = Request::delete(&removal.resource, &removal.key, uid, Mode::Write);
+    match job.send(&request) {
+        // Of what is gone the server gives a Status, or what it was; of what is not, when it began to go.
+        Ok(answer) => match answer.body.pointer("/metadata/deletionTimestamp") {
+            Some(Value::String(_)) => Removed::Going,
+            _ => Removed::Gone,
+        },
+        Err(error) => match error.kind() {
+            Some(RefusalKind::NotFound) => Removed::Gone,
+            Some(RefusalKind::Changed) => Removed::Replaced,
+            _ => Removed::Failed(error),
+        },
+    }
+}

@@ -1,0 +1,427 @@
+//! Reads what there is of an install, and asks what would become of its objects. Nothing is written here.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use serde_json::Value;
+
+use super::{
+    accounts::Entry,
+    answer::{ApiError, RefusalKind},
+    asked,
+    connection::Connection,
+    desired::{Desired, PART_OF},
+    inventory::{self, InstallName, Inventory, InventoryError},
+    plan::{Found, Observed, Others, Seen},
+    request::{Force, Mode, Request},
+    resource::{Kind, Resource, Resources, Scope},
+};
+use crate::{concurrent::concurrently, manifest::ObjectKey};
+
+/// Requests that are waited for at the same time.
+pub const AT_ONCE: usize = 16;
+
+/// An inventory, as it is stored.
+#[derive(Debug, Clone)]
+pub struct Stored {
+    /// What it says.
+    pub inventory: Inventory,
+    /// Its first Secret, without what it holds: `metadata` is enough to replace or delete it.
+    pub first: Value,
+    /// The names of its further Secrets.
+    pub parts: Vec<String>,
+}
+
+/// Why an inventory was not read.
+#[derive(Debug, thiserror::Error)]
+pub enum LiveError {
+    /// The server did not give it.
+    #[error(transparent)]
+    Api(#[from] ApiError),
+    /// It cannot be understood.
+    #[error(transparent)]
+    Inventory(#[from] InventoryError),
+}
+
+/// How objects are asked about.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Asking {
+    /// By dry runs; where these are forbidden, that is an answer.
+    DryRun(Force),
+    /// By dry runs where they are allowed, else by comparing what is asked for with what is there.
+    DryRunOrRead(Force),
+    /// By comparing what is asked for with what is there.
+    Read,
+}
+
+/// The kind of Secrets.
+#[must_use]
+pub fn secrets() -> Resource {
+    core("Secret", "secrets", Scope::Namespaced)
+}
+
+/// The kind of Namespaces.
+#[must_use]
+pub fn namespaces() -> Resource {
+    core("Namespace", "namespaces", Scope::Cluster)
+}
+
+/// The kind of ServiceAccounts.
+#[must_use]
+pub fn service_accounts() -> Resource {
+    core("ServiceAccount", "serviceaccounts", Scope::Namespaced)
+}
+
+fn core(kind: &str, plural: &str, scope: Scope) -> Resource {
+    Resource {
+        group: String::new(),
+        version: "v1".to_owned(),
+        kind: kind.to_owned(),
+        plural: plural.to_owned(),
+        scope,
+    }
+}
+
+/// A Secret's key.
+#[must_use]
+pub fn secret_key(namespace: &str, name: &str) -> ObjectKey {
+    ObjectKey {
+        group: String::new(),
+        kind: "Secret".to_owned(),
+        namespace: namespace.to_owned(),
+        name: name.to_owned(),
+    }
+}
+
+/// A namespace's key.
+#[must_use]
+pub fn namespace_key(name: &str) -> ObjectKey {
+    ObjectKey {
+        group: String::new(),
+        kind: "Namespace".to_owned(),
+        namespace: String::new(),
+        name: name.to_owned(),
+    }
+}
+
+/// An object; nothing when it, its namespace or its kind is not there.
+///
+/// # Errors
+/// When the server does not say.
+pub fn get(
+    connection: &Connection,
+    resource: &Resource,
+    key: &ObjectKey,
+) -> Result<Option<Value>, ApiError> {
+    match connection.send(&Request::get(resource, key)) {
+        Ok(answer) => Ok(Some(answer.body)),
+        Err(error) if error.kind() == Some(RefusalKind::NotFound) => Ok(None),
+        Err(error) => Err(error),
+    }
+}
+
+/// The inventory of an install; nothing when it has none.
+///
+/// # Errors
+/// When it cannot be read or understood.
+pub fn stored(connection: &Connection, install: &InstallName) -> Result<Option<Stored>, LiveError> {
+    let key = secret_key(&install.namespace, &install.secret());
+    match get(connection, &secrets(), &key)? {
+        Some(first) => whole(connection, first).map(Some),
+        None => Ok(None),
+    }
+}
+
+/// An inventory with its further Secrets.
+fn whole(connection: &Connection, first: Value) -> Result<Stored, LiveError> {
+    let namespace = first.pointer("/metadata/namespace").and_then(Value::as_str);
+    let namespace = namespace.unwrap_or_default().to_owned();
+    let parts = Inventory::parts(&first)?;
+    let mut others = vec![];
+    for name in &parts {
+        let part = get(connection, &secrets(), &secret_key(&namespace, name))?;
+        others.extend(part);
+    }
+    let inventory = Inventory::read(&first, &others)?;
+    let mut bare = first;
+    if let Some(fields) = bare.as_object_mut() {
+        fields.remove("data");
+    }
+    Ok(Stored {
+        inventory,
+        first: bare,
+        parts,
+    })
+}
+
+/// The inventories of all installs in a namespace, or in all, with those that cannot be understood.
+///
+/// # Errors
+/// When the server does not list them.
+pub fn inventories(
+    connection: &Connection,
+    namespace: Option<&str>,
+) -> Result<(Vec<Stored>, Vec<InventoryError>), ApiError> {
+    let list = Request::list(&secrets(), namespace, inventory::PARENTS);
+    let (mut read, mut broken) = (vec![], vec![]);
+    for first in connection.list_all(&list)? {
+        match whole(connection, first) {
+            Ok(stored) => read.push(stored),
+            Err(LiveError::Api(error)) => return Err(error),
+            Err(LiveError::Inventory(error)) => broken.push(error),
+        }
+    }
+    Ok((read, broken))
+}
+
+/// The inventories of all other installs that the user may see.
+///
+/// # Errors
+/// When the server lists not even those of the install's own namespace.
+pub fn others(connection: &Connection, install: &InstallName) -> Result<Others, ApiError> {
+    let everywhere = inventories(connection, None);
+    let (found, seen) = match everywhere {
+        Err(error) if error.kind() == Some(RefusalKind::Forbidden) => {
+            let (found, _) = inventories(connection, Some(&install.namespace))?;
+            (found, Seen::Some)
+        }
+        found => match found? {
+            (found, broken) if broken.is_empty() => (found, Seen::All),
+            (found, _) => (found, Seen::Some),
+        },
+    };
+    let found = found.into_iter().map(|stored| stored.inventory);
+    Ok(Others {
+        inventories: found.filter(|other| other.install != *install).collect(),
+        seen,
+    })
+}
+
+/// The metadata of live objects that carry the label of an install, by key: one list for each kind of the keys.
+///
+/// Kinds that cannot be listed are left out, so that their objects are asked about one by one.
+#[must_use]
+pub fn labelled<'k>(
+    connection: &Connection,
+    install: &InstallName,
+    keys: impl IntoIterator<Item = (&'k ObjectKey, Resource)>,
+) -> BTreeMap<ObjectKey, Value> {
+    let mut kinds: BTreeMap<Resource, BTreeSet<&str>> = BTreeMap::new();
+    for (key, resource) in keys {
+        kinds.entry(resource).or_default().insert(&key.namespace);
+    }
+    let selector = format!("{PART_OF}={}", install.applyset_id());
+    let lists: Vec<_> = kinds.into_iter().collect();
+    let found = concurrently(&lists, AT_ONCE, |(resource, namespaces)| {
+        let list = |namespace: Option<&str>| {
+            connection.list_all(&Request::list_metadata(resource, namespace, &selector))
+        };
+        let mut namespaces = namespaces.iter().copied();
+        let objects = match (namespaces.next(), namespaces.next()) {
+            (Some(only), None) if !only.is_empty() => list(Some(only)),
+            _ => list(None),
+        };
+        let of = |object: Value| (key_of(resource, &object), object);
+        let objects = objects.unwrap_or_default().into_iter().map(of);
+        objects.collect::<Vec<_>>()
+    });
+    found.into_iter().flatten().collect()
+}
+
+/// The key of a live object, whose list does not repeat its kind.
+#[must_use]
+pub fn key_of(resource: &Resource, object: &Value) -> ObjectKey {
+    let text = |pointer: &str| {
+        let text = object.pointer(pointer).and_then(Value::as_str);
+        text.unwrap_or_default().to_owned()
+    };
+    ObjectKey {
+        group: resource.group.clone(),
+        kind: resource.kind.clone(),
+        namespace: text("/metadata/namespace"),
+        name: text("/metadata/name"),
+    }
+}
+
+/// What becomes of an object: a dry run, and where it is there, what it is like now.
+#[must_use]
+pub fn observe(
+    connection: &Connection,
+    (desired, resource): (&Desired, &Resource),
+    asking: Asking,
+) -> Observed {
+    let read = || get(connection, resource, &desired.key);
+    let asked = desired.manifest.clone().into_value();
+    let force = match asking {
+        Asking::Read => return compared(&asked, read()),
+        Asking::DryRun(force) | Asking::DryRunOrRead(force) => force,
+    };
+    let request = Request::apply(resource, &desired.key, asked.clone(), Mode::DryRun, force);
+    match connection.send(&request) {
+        Ok(answer) if answer.code == 201 => Observed::New(answer.body),
+        Ok(answer) => match read() {
+            Ok(Some(live)) => Observed::There {
+                live,
+                after: answer.body,
+            },
+            // It went meanwhile.
+            Ok(None) => Observed::New(answer.body),
+            Err(error) => refused(error),
+        },
+        Err(error)
+            if error.kind() == Some(RefusalKind::Forbidden)
+                && matches!(asking, Asking::DryRunOrRead(_)) =>
+        {
+            compared(&asked, read())
+        }
+        // There is nothing in a namespace that is not there.
+        Err(error) if error.is_missing_namespace() => refused(error),
+        Err(error) => {
+            // What is only shown is shown as it would be.
+            let is_shown = matches!(asking, Asking::DryRunOrRead(_))
+                && error.kind() == Some(RefusalKind::FieldConflict);
+            let forced = is_shown.then(|| {
+                Request::apply(
+                    resource,
+                    &desired.key,
+                    asked.clone(),
+                    Mode::DryRun,
+                    Force::Yes,
+                )
+            });
+            let forced = forced.and_then(|request| connection.send(&request).ok());
+            Observed::Refused {
+                live: read().unwrap_or_default(),
+                forced: forced.map(|answer| answer.body),
+                error,
+            }
+        }
+    }
+}
+
+fn compared(asked: &Value, read: Result<Option<Value>, ApiError>) -> Observed {
+    match read {
+        Ok(Some(live)) => Observed::Compared {
+            fields: asked::differences(asked, &live),
+            live,
+        },
+        Ok(None) => Observed::New(asked.clone()),
+        Err(error) => refused(error),
+    }
+}
+
+fn refused(error: ApiError) -> Observed {
+    Observed::Refused {
+        live: None,
+        forced: None,
+        error,
+    }
+}
+
+/// What is where an object of the inventory should be: in the lists of labelled objects, else asked for.
+#[must_use]
+pub fn find(
+    connection: &Connection,
+    resources: &Resources,
+    (key, resource): (&ObjectKey, &Resource),
+    labelled: &BTreeMap<ObjectKey, Value>,
+) -> Found {
+    if let Some(live) = labelled.get(key) {
+        return Found::Object(live.clone());
+    }
+    if resources.find(key, &resource.version) == Kind::Unknown {
+        return Found::Unknown(ApiError::Unreachable {
+            about: key.to_string(),
+            reason: format!("the server of the group {} does not answer", key.group),
+        });
+    }
+    match get(connection, resource, key) {
+        Ok(Some(live)) => Found::Object(live),
+        Ok(None) => Found::Nothing,
+        Err(error) => Found::Unknown(error),
+    }
+}
+
+/// The accounts that entries are for, those that are there.
+///
+/// # Errors
+/// When one cannot be read.
+pub fn accounts<'e>(
+    connection: &Connection,
+    entries: impl IntoIterator<Item = &'e Entry>,
+) -> Result<BTreeMap<(String, String), Value>, ApiError> {
+    let names: BTreeSet<_> = entries
+        .into_iter()
+        .map(|entry| (entry.namespace.clone(), entry.account.clone()))
+        .collect();
+    let names: Vec<_> = names.into_iter().collect();
+    let read = concurrently(&names, AT_ONCE, |(namespace, name)| {
+        let key = ObjectKey {
+            group: String::new(),
+            kind: "ServiceAccount".to_owned(),
+            namespace: namespace.clone(),
+            name: name.clone(),
+        };
+        get(connection, &service_accounts(), &key)
+    });
+    let mut live = BTreeMap::new();
+    for (name, read) in names.into_iter().zip(read) {
+        if let Some(account) = read? {
+            live.insert(name, account);
+        }
+    }
+    Ok(live)
+}
+
+/// How many objects in a namespace are neither an install's nor made by the cluster for every namespace.
+///
+/// What another object owns is not counted, as that one is; nor is what only tells of others.
+///
+/// # Errors
+/// When a kind cannot be listed.
+pub fn strangers(
+    connection: &Connection,
+    namespace: &str,
+    going: &BTreeSet<&ObjectKey>,
+) -> Result<usize, ApiError> {
+    let resources = connection.resources()?;
+    let kinds: Vec<_> = resources
+        .namespaced()
+        .filter(|resource| !REPORTS.contains(&(resource.group.as_str(), resource.kind.as_str())))
+        .cloned()
+        .collect();
+    let found = concurrently(&kinds, AT_ONCE, |resource| {
+        let list = Request::list_metadata(resource, Some(namespace), "");
+        let list = match connection.list_all(&list) {
+            // Its definition went after the kinds were asked for, and all objects with it.
+            Err(error) if error.kind() == Some(RefusalKind::NotFound) => vec![],
+            list => list?,
+        };
+        let is_stranger = |object: &&Value| {
+            let key = key_of(resource, object);
+            let is_owned = object.pointer("/metadata/ownerReferences").is_some();
+            let is_own = going.contains(&key) || inventory::is_ours(&key);
+            !is_owned && !is_own && !MADE_FOR_ALL.contains(&(key.kind.as_str(), key.name.as_str()))
+        };
+        Ok(list.iter().filter(is_stranger).count())
+    });
+    found.into_iter().sum()
+}
+
+/// Kinds that only tell of other objects, or are a second view of them.
+const REPORTS: [(&str, &str); 6] = [
+    ("", "Event"),
+    ("events.k8s.io", "Event"),
+    ("", "Endpoints"),
+    ("discovery.k8s.io", "EndpointSlice"),
+    ("metrics.k8s.io", "PodMetrics"),
+    ("packages.operators.coreos.com", "PackageManifest"),
+];
+
+/// What controllers put into every namespace.
+const MADE_FOR_ALL: [(&str, &str); 5] = [
+    ("ServiceAccount", "default"),
+    ("ServiceAccount", "builder"),
+    ("ServiceAccount", "deployer"),
+    ("ConfigMap", "kube-root-ca.crt"),
+    ("ConfigMap", "openshift-service-ca.crt"),
+];

@@ -1,0 +1,138 @@
+//! `metadata.managedFields`: which fields of a live object are ours.
+//!
+//! A server leaves them out of objects that would be too large with them (kubernetes/apiserver
+//! `pkg/endpoints/handlers/fieldmanager`), so that having none of them proves nothing.
+
+use serde_json::{Value, json};
+
+use super::{FIELD_MANAGER, desired};
+
+/// A hash of our entries in `managedFields`, without their times: as long as it stays the same, nobody has changed a field
+/// that we set. Empty when there is none.
+#[must_use]
+pub fn ours(live: &Value) -> String {
+    let mut entries: Vec<Value> = of_us(live)
+        .map(|entry| {
+            let field = |name: &str| entry.get(name).cloned().unwrap_or_default();
+            json!([
+                field("apiVersion"),
+                field("subresource"),
+                field("fieldsType"),
+                field("fieldsV1")
+            ])
+        })
+        .collect();
+    if entries.is_empty() {
+        return String::new();
+    }
+    // A server sorts entries by their times too.
+    entries.sort_by_cached_key(Value::to_string);
+    desired::hash(&Value::Array(entries))
+}
+
+/// Whether we created the object, and nobody else: our entry is as old as the object, and no other one is. Where somebody
+/// else has written to it in its first second too it cannot be told, so that the answer is no.
+#[must_use]
+pub fn is_created_by_us(live: &Value) -> bool {
+    let created = live
+        .get("metadata")
+        .and_then(|metadata| metadata.get("creationTimestamp")?.as_str());
+    let Some(created) = created.filter(|created| !created.is_empty()) else {
+        return false;
+    };
+    let is_first = |entry: &&Value| {
+        // All times are of one form, and in UTC, so that they sort as texts do.
+        let time = entry
+            .get("time")
+            .and_then(Value::as_str)
+            .unwrap_or_default();
+        let is_main = entry
+            .get("subresource")
+            .and_then(Value::as_str)
+            .is_none_or(str::is_empty);
+        is_main && time <= created
+    };
+    let mut first = entries(live).filter(is_first).peekable();
+    first.peek().is_some() && first.all(is_ours)
+}
+
+/// Whether the label with the install of an object is as we set it, whichever install that was for.
+#[must_use]
+pub fn sets_label(live: &Value) -> bool {
+    let labels = |entry: &Value| {
+        let labels = entry.pointer("/fieldsV1/f:metadata/f:labels")?;
+        labels.get(format!("f:{}", desired::PART_OF)).cloned()
+    };
+    of_us(live).any(|entry| labels(entry).is_some())
+}
+
+fn of_us(live: &Value) -> impl Iterator<Item = &Value> {
+    entries(live).filter(|entry| is_ours(entry))
+}
+
+fn is_ours(entry: &Value) -> bool {
+    let is = |field: &str, wanted: &str| entry.get(field).and_then(Value::as_str) == Some(wanted);
+    is("manager", FIELD_MANAGER) && is("operation", "Apply")
+}
+
+fn entries(live: &Value) -> impl Iterator<Item = &Value> {
+    let metadata = live.get("metadata");
+    let entries = metadata.and_then(|metadata| metadata.get("managedFields")?.as_array());
+    entries.into_iter().flatten()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn entry(manager: &str, time: &str, fields: Value) -> Value {
+        json!({
+            "manager": manager, "operation": "Apply", "apiVersion": "v1", "time": time,
+            "fieldsType": "FieldsV1", "fieldsV1": fields,
+        })
+    }
+
+    fn live(entries: &[Value]) -> Value {
+        json!({"metadata": {"creationTimestamp": "2026-01-01T00:00:05Z", "managedFields": entries}})
+    }
+
+    #[test]
+    fn the_hash_is_of_our_fields_and_nothing_else() {
+        let ours_at = |time: &str| entry(FIELD_MANAGER, time, json!({"f:data": {"f:a": {}}}));
+        let first = ours(&live(&[ours_at("2026-01-01T00:00:05Z")]));
+        let other = entry(
+            "kubectl",
+            "2026-01-01T00:00:07Z",
+            json!({"f:data": {"f:b": {}}}),
+        );
+        assert_eq!(
+            ours(&live(&[other.clone(), ours_at("2026-01-01T00:00:09Z")])),
+            first
+        );
+        let fewer = entry(FIELD_MANAGER, "2026-01-01T00:00:05Z", json!({"f:data": {}}));
+        assert_ne!(ours(&live(&[fewer])), first);
+        // What was written by POST or PUT with our name is not what we apply.
+        let mut posted = ours_at("2026-01-01T00:00:05Z");
+        posted["operation"] = json!("Update");
+        assert_eq!(ours(&live(&[other, posted])), "");
+        assert_eq!(ours(&json!({"metadata": {"managedFields": "x"}})), "");
+    }
+
+    #[test]
+    fn an_object_is_ours_by_creation_only_when_nobody_was_as_early() {
+        let us = |time: &str| entry(FIELD_MANAGER, time, json!({}));
+        let controller = entry("controller", "2026-01-01T00:00:06Z", json!({}));
+        let at_once = us("2026-01-01T00:00:05Z");
+        assert!(is_created_by_us(&live(&[at_once.clone(), controller])));
+        let creator = entry("creator", "2026-01-01T00:00:05Z", json!({}));
+        assert!(!is_created_by_us(&live(&[
+            at_once.clone(),
+            creator.clone()
+        ])));
+        assert!(!is_created_by_us(&live(&[us("2026-01-01T00:00:06Z")])));
+        let mut status = creator;
+        status["subresource"] = json!("status");
+        assert!(is_created_by_us(&live(&[at_once, status])));
+        assert!(!is_created_by_us(&json!({"metadata": {}})));
+    }
+}

@@ -1,0 +1,157 @@
+//! What the cluster lacks for an install, and what comes with the install itself.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use serde_json::Value;
+
+use super::super::{
+    desired::Desired,
+    resource::{Kind, Resource, Resources, Scope},
+};
+use crate::{
+    manifest::{Manifest, ObjectKey},
+    problem::Problem,
+};
+
+/// The rule of kinds that a cluster lacks.
+const RULE: &str = "missing-kind";
+
+/// The kinds of a cluster, with those that an install defines.
+#[derive(Debug)]
+pub struct Kinds<'r> {
+    served: &'r Resources,
+    defined: BTreeMap<(String, String), Vec<Resource>>,
+}
+
+/// What is known of an object's kind.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum KindOf {
+    /// The cluster serves it.
+    Served(Resource),
+    /// The install defines it, and the cluster does not serve it yet.
+    Defined(Resource),
+    /// The cluster does not serve it.
+    Missing,
+    /// The server of its group does not answer.
+    Unknown,
+}
+
+impl<'r> Kinds<'r> {
+    /// The kinds that a cluster serves, and those that the definitions among these objects bring.
+    #[must_use]
+    pub fn new<'d>(served: &'r Resources, objects: impl IntoIterator<Item = &'d Desired>) -> Self {
+        let mut defined: BTreeMap<_, Vec<Resource>> = BTreeMap::new();
+        for desired in objects {
+            for resource in defined_by(&desired.manifest) {
+                let kind = (resource.group.clone(), resource.kind.clone());
+                defined.entry(kind).or_default().push(resource);
+            }
+        }
+        Self { served, defined }
+    }
+
+    /// What is known of an object's kind, in the version of its `apiVersion`.
+    #[must_use]
+    pub fn of(&self, key: &ObjectKey, version: &str) -> KindOf {
+        match self.served.find(key, version) {
+            Kind::Served(resource) => KindOf::Served(resource.clone()),
+            found => {
+                let kind = (key.group.clone(), key.kind.clone());
+                let mut defined = self.defined.get(&kind).into_iter().flatten();
+                match defined.find(|resource| resource.version == version) {
+                    Some(resource) => KindOf::Defined(resource.clone()),
+                    None if found == Kind::Unknown => KindOf::Unknown,
+                    None => KindOf::Missing,
+                }
+            }
+        }
+    }
+}
+
+/// The kinds that a definition brings, one for each version that is served.
+fn defined_by(manifest: &Manifest) -> Vec<Resource> {
+    if (manifest.group(), manifest.kind()) != ("apiextensions.k8s.io", "CustomResourceDefinition") {
+        return vec![];
+    }
+    let Some(spec) = manifest.object().get("spec") else {
+        return vec![];
+    };
+    let text = |pointer: &str| {
+        let text = spec.pointer(pointer).and_then(Value::as_str);
+        text.unwrap_or_default().to_owned()
+    };
+    let scope = match text("/scope").as_str() {
+        "Cluster" => Scope::Cluster,
+        _ => Scope::Namespaced,
+    };
+    let versions = spec.get("versions").and_then(Value::as_array);
+    let versions = versions.into_iter().flatten();
+    let served = versions.filter(|version| version.get("served") == Some(&Value::Bool(true)));
+    let named = served.filter_map(|version| version.get("name")?.as_str());
+    named
+        .map(|version| Resource {
+            group: text("/group"),
+            version: version.to_owned(),
+            kind: text("/names/kind"),
+            plural: text("/names/plural"),
+            scope,
+        })
+        .collect()
+}
+
+/// The namespaces among the objects: what goes into them cannot be asked about before they are there.
+#[must_use]
+pub fn later(objects: &[Desired]) -> BTreeSet<&str> {
+    let namespaces = objects
+        .iter()
+        .filter(|desired| desired.key.kind == "Namespace");
+    let namespaces = namespaces.filter(|desired| desired.key.group.is_empty());
+    namespaces
+        .map(|desired| desired.key.name.as_str())
+        .collect()
+}
+
+/// An error for each kind that the cluster lacks, with how many objects need it and what to do.
+#[must_use]
+pub fn missing_kinds(missing: &[(&Desired, KindOf)]) -> Vec<Problem> {
+    let mut by_kind: BTreeMap<(&str, &str, bool), Vec<&Desired>> = BTreeMap::new();
+    for (desired, kind) in missing {
+        let key = &desired.key;
+        let is_unknown = *kind == KindOf::Unknown;
+        let objects = by_kind
+            .entry((&key.group, &key.kind, is_unknown))
+            .or_default();
+        objects.push(desired);
+    }
+    let told = by_kind.into_iter().map(|((group, kind, is_unknown), objects)| {
+        let count = match objects.len() {
+            1 => "1 object needs it".to_owned(),
+            count => format!("{count} objects need it"),
+        };
+        let message = if is_unknown {
+            format!(
+                "the server of the group {group} does not answer, so nothing is known of the kind {kind}, and {count}; \
+                 `kubectl get apiservices` tells which one it is"
+            )
+        } else {
+            let (group, advice) = (if group.is_empty() { "core" } else { group }, advice(group));
+            format!("the cluster has no kind {kind} of the group {group}, and {count}; {advice}")
+        };
+        let first = objects.first().map(|desired| desired.key.to_string());
+        Problem::error(RULE, message).on(first.unwrap_or_default())
+    });
+    told.collect()
+}
+
+/// What to do about a group that is not there.
+fn advice(group: &str) -> &'static str {
+    match group {
+        "cert-manager.io" => {
+            "install cert-manager, or use --certs self-signed, which needs nothing of the cluster"
+        }
+        "monitoring.coreos.com" => {
+            "install the Prometheus operator, or leave these objects out with --skip-missing-kinds"
+        }
+        _ => "install what defines it, or leave these objects out with --skip-missing-kinds",
+    }
+}

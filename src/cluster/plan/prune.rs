@@ -1,0 +1,93 @@
+//! What becomes of an object that the inventory has and nobody wants any more.
+
+use serde_json::Value;
+
+use super::{
+    super::{
+        answer::ApiError,
+        desired::PART_OF,
+        inventory::{Hold, InstallName, Member},
+        managed_fields,
+    },
+    Fate, Others,
+};
+use crate::manifest::ObjectKey;
+
+/// What was found where an object should be.
+#[derive(Debug, Clone)]
+pub enum Found {
+    /// It, or another one of its name.
+    Object(Value),
+    /// Nothing, or its kind is gone.
+    Nothing,
+    /// It could not be asked for.
+    Unknown(ApiError),
+}
+
+/// What keeps an object that would be deleted.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Keeping {
+    /// Custom resources of a definition, or objects in a namespace that are not the install's; at most so many were
+    /// counted.
+    pub others: usize,
+}
+
+/// What becomes of an object.
+///
+/// It is deleted only if the inventory has it, it is the one that the inventory means, and it says itself that it is ours:
+/// anybody may put our label on an object, or change a list.
+#[must_use]
+pub fn fate(
+    install: &InstallName,
+    (key, member): (&ObjectKey, &Member),
+    found: &Found,
+    others: &Others,
+    keeping: Keeping,
+) -> Fate {
+    let live = match found {
+        Found::Object(live) => live,
+        Found::Nothing => return Fate::Gone,
+        Found::Unknown(error) => return Fate::Unverifiable(error.to_string()),
+    };
+    if member.hold == Hold::Used {
+        return Fate::Forget("it was there before".to_owned());
+    }
+    if let Some(name) = others.listing(key).first() {
+        return Fate::Forget(format!("{} in {} needs it", name.name, name.namespace));
+    }
+    let text = |pointer: &str| live.pointer(pointer).and_then(Value::as_str);
+    let Some(uid) = text("/metadata/uid") else {
+        return Fate::Unverifiable("it has no uid".to_owned());
+    };
+    match &member.uid {
+        Some(known) if known != uid => {
+            return Fate::Forget("it was deleted, and somebody has created it anew".to_owned());
+        }
+        // The run that meant to create it did not say whether it has.
+        None if managed_fields::ours(live).is_empty() => {
+            return Fate::Forget("it is not ours".to_owned());
+        }
+        _ => {}
+    }
+    let labels = live.pointer("/metadata/labels");
+    let label = labels.and_then(|labels| labels.get(PART_OF)?.as_str());
+    // Another install may own it, or have taken it over, and be gone.
+    let is_labelled = label
+        .is_some_and(|label| label == install.applyset_id() || others.owner_is_gone(label, live));
+    if !is_labelled {
+        return Fate::Forget(format!(
+            "its label {PART_OF} no longer says that it is ours"
+        ));
+    }
+    match (key.kind.as_str(), keeping.others) {
+        (_, 0) => Fate::Delete {
+            uid: uid.to_owned(),
+        },
+        ("Namespace", others) => Fate::Keep(format!(
+            "objects in it that are not of this install: {others}; --delete-namespaces deletes it with them"
+        )),
+        (_, others) => Fate::Keep(format!(
+            "custom resources of its kind are there: {others}; --delete-custom-resources deletes it with them"
+        )),
+    }
+}

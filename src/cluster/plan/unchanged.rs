@@ -1,0 +1,27 @@
+//! Objects that are proven to be as they should be, by their metadata alone.
+
+use serde_json::Value;
+
+use super::super::{
+    desired::Desired,
+    inventory::{Hold, Member},
+    managed_fields,
+};
+
+/// Whether an object is as it was asked for: it is the one of the inventory, it was asked for like this when it was
+/// written last, and all the fields that were set then are still ours.
+///
+/// `live` is its metadata, in an object; an object that is being deleted is not as it should be.
+#[must_use]
+pub fn unchanged(desired: &Desired, member: &Member, live: &Value) -> bool {
+    let metadata = live.get("metadata");
+    let text = |field: &str| metadata.and_then(|metadata| metadata.get(field)?.as_str());
+    let is_it = member.uid.is_some() && text("uid") == member.uid.as_deref();
+    let goes = text("deletionTimestamp").is_some();
+    let is_asked = member.asked == desired.asked && !member.managed.is_empty();
+    member.hold == Hold::Owned
+        && is_it
+        && !goes
+        && is_asked
+        && managed_fields::ours(live) == member.managed
+}

@@ -1,0 +1,221 @@
+//! Asks a cluster what a plan has to know, and makes the plan. Nothing is written here: with what it gives, a run may
+//! show the plan, carry it out, or do neither.
+
+mod objects;
+mod removals;
+
+use std::collections::{BTreeMap, BTreeSet};
+
+pub use self::removals::{custom_resources, resource_of};
+use self::{
+    objects::{Known, Wanted, is_anothers, observe_all, with_kinds},
+    removals::{Gone, members, removals, some_custom_resources},
+};
+use super::{
+    answer::ApiError,
+    connection::Connection,
+    desired::DesiredSet,
+    inventory::{InstallName, Inventory},
+    live::{self, Asking, Stored},
+    plan::{self, Change, Conflict, Observed, Others, Plan, Policy},
+    resource::Resource,
+    rights,
+};
+use crate::{manifest::ObjectKey, problem::Problem, review::crd_safety};
+
+/// The rule of what a new definition would break.
+pub const SAFETY: &str = "crd-upgrade-safety";
+
+/// How a plan is made.
+#[derive(Debug, Clone)]
+pub struct Survey {
+    /// What the user allows.
+    pub policy: Policy,
+    /// How objects are asked about.
+    pub asking: Asking,
+    /// What is done about kinds that the cluster lacks.
+    pub missing: Missing,
+    /// Whether definitions may break what is there.
+    pub safety: Safety,
+    /// What may be deleted with what goes.
+    pub deleting: Deleting,
+}
+
+/// What is done about objects of kinds that the cluster lacks.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Missing {
+    /// The install is refused.
+    Refuse,
+    /// They are left out.
+    Skip,
+}
+
+/// Whether new versions of definitions are checked.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Safety {
+    /// What breaks something refuses the install.
+    Strict,
+    /// It does not.
+    None,
+}
+
+/// What may be deleted with what an install owns.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Deleting {
+    /// Custom resources, with their definition.
+    pub custom_resources: bool,
+    /// Whatever is in a namespace, with it.
+    pub namespaces: bool,
+}
+
+/// Makes the plan for an install.
+///
+/// # Errors
+/// When the cluster does not tell what has to be known.
+pub fn plan(
+    connection: &Connection,
+    install: &InstallName,
+    desired: &DesiredSet,
+    stored: Option<&Stored>,
+    survey: &Survey,
+) -> Result<Plan, ApiError> {
+    let resources = connection.resources()?;
+    let inventory = stored.map(|stored| &stored.inventory);
+    let mut plan = Plan::default();
+    let objects = with_kinds(&resources, desired, survey.missing, &mut plan.problems);
+    let members = inventory.map(members).unwrap_or_default();
+    let labelled = match inventory {
+        None => BTreeMap::new(),
+        Some(_) => {
+            let wanted = objects.iter().map(Wanted::listed);
+            let known = members
+                .iter()
+                .map(|(key, _, resource)| (*key, resource.clone()));
+            live::labelled(connection, install, wanted.chain(known))
+        }
+    };
+    let known = Known {
+        inventory,
+        labelled: &labelled,
+        wanted: plan::later(&desired.objects),
+    };
+    let observed = observe_all(connection, &objects, &known, survey.asking);
+    let wanted: BTreeSet<_> = desired.objects.iter().map(|desired| &desired.key).collect();
+    let mut gone = members;
+    gone.retain(|(key, _, _)| !wanted.contains(key));
+    let is_alone = gone.is_empty() && desired.entries.is_empty();
+    let is_among_others = !is_alone || observed.iter().any(|seen| is_anothers(install, seen));
+    let others = match is_among_others {
+        true => live::others(connection, install)?,
+        false => Others::default(),
+    };
+    let unasked = decide_all(
+        &mut plan,
+        install,
+        (inventory, &others),
+        (&objects, observed),
+        &survey.policy,
+    );
+    if survey.safety == Safety::Strict {
+        check_definitions(connection, &mut plan);
+    }
+    plan.removals = removals(
+        connection,
+        install,
+        &Gone {
+            members: &gone,
+            resources: &resources,
+            labelled: &labelled,
+        },
+        (&others, survey.deleting),
+    );
+    decide_entries(&mut plan, connection, desired, inventory, &others)?;
+    if matches!(survey.asking, Asking::DryRun(_)) {
+        rights::check(connection, &mut plan, &unasked)?;
+    }
+    Ok(plan)
+}
+
+/// Adds to a plan what is done with each object that is wanted; gives those that could not be asked about.
+fn decide_all(
+    plan: &mut Plan,
+    install: &InstallName,
+    (inventory, others): (Option<&Inventory>, &Others),
+    (objects, observed): (&[Wanted<'_>], Vec<Observed>),
+    policy: &Policy,
+) -> Vec<(ObjectKey, Resource)> {
+    let mut unasked = vec![];
+    for (wanted, observed) in objects.iter().zip(observed) {
+        let desired = wanted.desired;
+        let resource = wanted.kind.resource().clone();
+        match &observed {
+            Observed::Compared { .. } => plan.compared += 1,
+            Observed::Later => unasked.push((desired.key.clone(), resource.clone())),
+            Observed::Refused {
+                live: Some(before),
+                forced: Some(after),
+                ..
+            } => plan.conflicts.push(Conflict {
+                key: desired.key.clone(),
+                asked: desired.manifest.clone().into_value(),
+                before: before.clone(),
+                after: after.clone(),
+            }),
+            _ => {}
+        }
+        let decided = plan::decide(
+            install,
+            (desired, resource),
+            (inventory, others),
+            observed,
+            policy,
+        );
+        match decided {
+            Ok(change) => plan.changes.push(change),
+            Err(problems) => plan.problems.extend(problems),
+        }
+    }
+    unasked
+}
+
+/// Adds to a plan what becomes of entries of ServiceAccounts.
+fn decide_entries(
+    plan: &mut Plan,
+    connection: &Connection,
+    desired: &DesiredSet,
+    inventory: Option<&Inventory>,
+    others: &Others,
+) -> Result<(), ApiError> {
+    let ours = inventory.iter().flat_map(|inventory| &inventory.entries);
+    let accounts = live::accounts(connection, desired.entries.iter().chain(ours))?;
+    plan::entries(
+        plan,
+        &desired.entries,
+        inventory,
+        &accounts,
+        &others.inventories,
+    );
+    Ok(())
+}
+
+/// Adds to a plan what new versions of definitions would break.
+fn check_definitions(connection: &Connection, plan: &mut Plan) {
+    let is_definition =
+        |change: &&Change| change.key.kind == "CustomResourceDefinition" && change.action.writes();
+    let mut found = vec![];
+    for change in plan.changes.iter().filter(is_definition) {
+        let Some(live) = &change.before else {
+            continue;
+        };
+        found.extend(crd_safety::check(live, &change.asked));
+        if let Ok(objects) = some_custom_resources(connection, live) {
+            found.extend(crd_safety::against_objects(&change.asked, &objects));
+        }
+    }
+    let of_rule = found.into_iter().map(|problem| Problem {
+        message: format!("{} ({})", problem.message, problem.rule),
+        rule: SAFETY,
+        ..problem
+    });
+    plan.problems.extend(of_rule);
+}

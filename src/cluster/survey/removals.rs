@@ -1,0 +1,181 @@
+//! The objects that nobody wants any more: what becomes of them, and what keeps them.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use serde_json::Value;
+
+use super::{
+    super::{
+        answer::{ApiError, RefusalKind},
+        connection::Connection,
+        inventory::{Hold, InstallName, Inventory, Member},
+        live::{self, AT_ONCE},
+        plan::{self, Fate, Found, Keeping, Others, Removal},
+        request::Request,
+        resource::{Resource, Resources, Scope},
+    },
+    Deleting,
+};
+use crate::{
+    concurrent::concurrently,
+    manifest::{ObjectKey, order},
+};
+
+/// An object of an inventory, with its kind as requests name it.
+pub(super) type ListedMember<'i> = (&'i ObjectKey, &'i Member, Resource);
+
+/// The objects that nobody wants any more, and where they are looked for.
+pub(super) struct Gone<'g> {
+    pub(super) members: &'g [ListedMember<'g>],
+    pub(super) resources: &'g Resources,
+    pub(super) labelled: &'g BTreeMap<ObjectKey, Value>,
+}
+
+/// The objects of an inventory, each with its kind as requests name it.
+pub(super) fn members(inventory: &Inventory) -> Vec<ListedMember<'_>> {
+    let of = |(key, member): (_, _)| {
+        let resource = resource_of(key, member);
+        (key, member, resource)
+    };
+    inventory.objects.iter().map(of).collect()
+}
+
+/// The kind of an object of an inventory, as requests name it.
+#[must_use]
+pub fn resource_of(key: &ObjectKey, member: &Member) -> Resource {
+    Resource {
+        group: key.group.clone(),
+        version: member.version.clone(),
+        kind: key.kind.clone(),
+        plural: member.plural.clone(),
+        scope: if key.namespace.is_empty() {
+            Scope::Cluster
+        } else {
+            Scope::Namespaced
+        },
+    }
+}
+
+/// What becomes of the objects that nobody wants any more, the last phase first.
+pub(super) fn removals(
+    connection: &Connection,
+    install: &InstallName,
+    gone: &Gone<'_>,
+    (others, deleting): (&Others, Deleting),
+) -> Vec<Removal> {
+    let keys: BTreeSet<_> = gone.members.iter().map(|(key, _, _)| *key).collect();
+    let fates = concurrently(gone.members, AT_ONCE, |(key, member, resource)| {
+        if member.hold == Hold::Used {
+            return Fate::Forget("it was there before".to_owned());
+        }
+        let found = live::find(connection, gone.resources, (key, resource), gone.labelled);
+        let keeping = match &found {
+            Found::Object(_) => keeping(connection, (key, resource), &keys, deleting),
+            _ => Ok(Keeping::default()),
+        };
+        match keeping {
+            Ok(keeping) => plan::fate(install, (key, member), &found, others, keeping),
+            Err(error) => Fate::Unverifiable(error.to_string()),
+        }
+    });
+    let mut removals: Vec<_> = gone
+        .members
+        .iter()
+        .zip(fates)
+        .map(|((key, _, resource), fate)| Removal {
+            key: (*key).clone(),
+            resource: resource.clone(),
+            fate,
+        })
+        .collect();
+    removals.sort_by_cached_key(|removal| {
+        let (rank, _) = order::phase(&removal.key);
+        (std::cmp::Reverse(rank), removal.key.clone())
+    });
+    removals
+}
+
+/// What keeps an object from being deleted.
+fn keeping(
+    connection: &Connection,
+    (key, resource): (&ObjectKey, &Resource),
+    going: &BTreeSet<&ObjectKey>,
+    deleting: Deleting,
+) -> Result<Keeping, ApiError> {
+    let others = match (key.group.as_str(), key.kind.as_str()) {
+        ("apiextensions.k8s.io", "CustomResourceDefinition") if !deleting.custom_resources => {
+            // A list tells of it no more than its metadata.
+            match live::get(connection, resource, key)? {
+                None => 0,
+                Some(definition) => {
+                    let (of, found) = custom_resources(connection, &definition)?;
+                    let is_left = |object: &&Value| !going.contains(&live::key_of(&of, object));
+                    found.iter().filter(is_left).count()
+                }
+            }
+        }
+        ("", "Namespace") if !deleting.namespaces => live::strangers(connection, &key.name, going)?,
+        _ => 0,
+    };
+    Ok(Keeping { others })
+}
+
+/// The metadata of all custom resources of a definition, with the resource that they were listed by.
+///
+/// # Errors
+/// When they cannot be listed, or the definition is not whole.
+pub fn custom_resources(
+    connection: &Connection,
+    definition: &Value,
+) -> Result<(Resource, Vec<Value>), ApiError> {
+    let resource = defined_by(definition)?;
+    let found = match connection.list_all(&Request::list_metadata(&resource, None, "")) {
+        // A definition that is new or goes has none.
+        Err(error) if error.kind() == Some(RefusalKind::NotFound) => vec![],
+        found => found?,
+    };
+    Ok((resource, found))
+}
+
+/// Some custom resources of a definition, whole: the first page of their list.
+///
+/// # Errors
+/// As [`custom_resources`].
+pub(super) fn some_custom_resources(
+    connection: &Connection,
+    definition: &Value,
+) -> Result<Vec<Value>, ApiError> {
+    let resource = defined_by(definition)?;
+    let page = connection.send(&Request::list(&resource, None, ""))?.body;
+    let items = page.get("items").and_then(Value::as_array);
+    Ok(items.cloned().unwrap_or_default())
+}
+
+/// How the objects of a definition are listed in all namespaces.
+///
+/// # Errors
+/// When the definition has no version that is served, as one of which only the metadata is known.
+fn defined_by(definition: &Value) -> Result<Resource, ApiError> {
+    let text = |pointer: &str| {
+        let text = definition.pointer(pointer).and_then(Value::as_str);
+        text.unwrap_or_default().to_owned()
+    };
+    let versions = definition
+        .pointer("/spec/versions")
+        .and_then(Value::as_array);
+    let mut served = versions.into_iter().flatten();
+    let served = served.find(|version| version.get("served") == Some(&Value::Bool(true)));
+    let version = served.and_then(|version| version.get("name")?.as_str());
+    let version = version.ok_or_else(|| ApiError::NotKubernetes {
+        about: text("/metadata/name"),
+        reason: "it has no version that is served, so that its custom resources cannot be listed"
+            .to_owned(),
+    })?;
+    Ok(Resource {
+        group: text("/spec/group"),
+        version: version.to_owned(),
+        kind: text("/spec/names/kind"),
+        plural: text("/spec/names/plural"),
+        scope: Scope::Cluster,
+    })
+}
