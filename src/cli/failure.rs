@@ -21,10 +21,18 @@ pub(super) enum Class {
     Refused = 3,
     /// A registry or the network failed; nothing was changed.
     Network = 4,
+    /// The cluster refused it before the first write; nothing was changed.
+    ClusterRefused = 5,
+    /// Some of it was done; what is to be known to go on is written down.
+    Partial = 6,
+    /// It was done, and is not ready or not gone in time.
+    NotReady = 7,
     /// The output could not be written; what was there before is whole.
     Output = 8,
     /// The program has a bug.
     Bug = 70,
+    /// The user interrupted it.
+    Interrupted = 130,
 }
 
 impl Class {
@@ -88,6 +96,13 @@ impl Failure {
     #[must_use]
     pub(super) fn with_hint(mut self, hint: impl Into<String>) -> Self {
         self.hint = Some(hint.into());
+        self
+    }
+
+    /// The same failure, with what to do next when it does not say so itself.
+    #[must_use]
+    pub(super) fn or_hint(mut self, hint: &str) -> Self {
+        self.hint.get_or_insert_with(|| hint.to_owned());
         self
     }
 

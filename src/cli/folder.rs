@@ -30,6 +30,7 @@ use std::fs;
 use std::io;
 use std::path::Path;
 
+pub(super) use self::disk::create_private_folder;
 pub(super) use self::error::FolderError;
 use self::error::failed;
 use self::list::{LIST_FILE, List};

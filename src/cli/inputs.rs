@@ -66,6 +66,53 @@ impl Inputs {
         })
     }
 
+    /// Whether namespaces are selected by their labels.
+    pub(super) fn selects_namespaces(&self) -> bool {
+        let groups = self.objects.operator_groups.iter();
+        let mut specs = groups.filter_map(|group| group.object().get("spec"));
+        specs.any(|spec| spec.get("selector").is_some())
+    }
+
+    /// Adds namespaces that a cluster has; those of the manifests stay as they are written.
+    pub(super) fn add_namespaces(&mut self, found: Vec<Manifest>) {
+        let names: BTreeSet<_> = self
+            .objects
+            .namespaces
+            .iter()
+            .map(|given| given.name().to_owned())
+            .collect();
+        let new = found
+            .into_iter()
+            .filter(|namespace| !names.contains(namespace.name()));
+        self.objects.namespaces.extend(new);
+    }
+
+    /// The Secrets that catalogs, installs and flags name and that are not in the input.
+    pub(super) fn missing_secrets(&self, wanted: &Wanted) -> Vec<SecretRef> {
+        let of_catalogs = wanted
+            .catalogs
+            .iter()
+            .flat_map(|catalog| &catalog.pull_secrets);
+        let of_installs = wanted
+            .installs
+            .iter()
+            .flat_map(|install| &install.pull_secrets);
+        let of_flags = self.pull_secrets.iter().filter_map(|flag| match flag {
+            PullSecretFlag::Named(secret) => Some(secret),
+            PullSecretFlag::Made(_) => None,
+        });
+        let named = of_catalogs.chain(of_installs).chain(of_flags);
+        named
+            .filter(|secret| self.secret(secret).is_none())
+            .cloned()
+            .collect()
+    }
+
+    /// Adds Secrets that a cluster has.
+    pub(super) fn add_secrets(&mut self, found: Vec<Manifest>) {
+        self.objects.secrets.extend(found);
+    }
+
     /// What content is read with. The pull Secrets that anything names open registries, and mirrors are asked as nodes
     /// do that have the rules of the manifests.
     ///
@@ -228,7 +275,7 @@ impl Inputs {
             *only = only.called(name);
         }
         Ok(Given {
-            kube_version: args.install.read.kube_version.clone(),
+            kube_version: args.install.read.kube_version().cloned(),
             namespace: args.install.namespace.clone(),
             watched: args.install.watch_namespace.clone(),
             catalogs,
@@ -259,6 +306,7 @@ impl Inputs {
             pins: &self.pins,
             images: args.pins.images(),
             mirrors: (purpose == Purpose::Install).then_some(&self.mirrors),
+            certificates: &args.install.certificates,
         }
     }
 }

@@ -2,7 +2,7 @@
 
 use std::{
     path::{Path, PathBuf},
-    str::FromStr,
+    sync::OnceLock,
 };
 
 use clap::{Args, builder::NonEmptyStringValueParser};
@@ -10,6 +10,7 @@ use clap_complete::{ArgValueCandidates, CompletionCandidate};
 use serde_json::json;
 
 use super::{
+    certificate_args::CertificateArgs,
     failure::{Class, Failure},
     source_args::{CommonCa, SourceArgs, unread},
 };
@@ -23,10 +24,7 @@ use crate::{
     logins::PullSecret,
     manifest::Manifest,
     problem::{Problem, Severity},
-    render::{
-        certificates::{CertManager, CertificateProvider, NoCertificates, ServiceCa, Supplied},
-        overrides::Overrides,
-    },
+    render::overrides::Overrides,
     source::{self, Sources},
 };
 
@@ -35,7 +33,10 @@ use crate::{
 pub(super) struct ReadArgs {
     /// Kubernetes version that the operator will run on, such as 1.31 or v1.31.2+k3s1
     #[arg(long, value_name = "VERSION", value_parser = kube_version::parse)]
-    pub kube_version: Option<KubeVersion>,
+    kube_version: Option<KubeVersion>,
+    /// What a cluster says, where one is asked and the flag says nothing.
+    #[arg(skip)]
+    found_version: OnceLock<KubeVersion>,
     /// Treat warnings as errors
     #[arg(long)]
     pub strict: bool,
@@ -60,9 +61,8 @@ pub(super) struct InstallArgs {
         value_parser = NonEmptyStringValueParser::new()
     )]
     pub watch_namespace: Vec<String>,
-    /// Where webhooks get certificates from: cert-manager, service-ca, secret:NAME or none
-    #[arg(long, value_name = "PROVIDER", default_value = "cert-manager", value_parser = CertificateSource::from_str, add = words(&["cert-manager", "service-ca", "secret:", "none"]))]
-    pub certs: CertificateSource,
+    #[command(flatten)]
+    pub certificates: CertificateArgs,
     /// Overrides for every deployment: the fields of a Subscription's `spec.config` or of a ClusterExtension's
     /// inline configuration
     #[arg(long, value_name = "FILE")]
@@ -90,6 +90,21 @@ impl ReadArgs {
     #[must_use]
     pub(super) fn limits(&self) -> Limits {
         self.sources.limits()
+    }
+
+    /// The version of Kubernetes, where it is known.
+    #[must_use]
+    pub(super) fn kube_version(&self) -> Option<&KubeVersion> {
+        self.kube_version
+            .as_ref()
+            .or_else(|| self.found_version.get())
+    }
+
+    /// Notes the version that a cluster says. One that cannot be understood is not known.
+    pub(super) fn found_version(&self, version: &str) {
+        if let Ok(version) = kube_version::parse(version) {
+            self.found_version.get_or_init(|| version);
+        }
     }
 
     /// Reads the files of a bundle.
@@ -130,7 +145,7 @@ impl ReadArgs {
     ) -> Option<Bundle> {
         let bundle = Bundle::parse(files, &self.limits(), problems)?;
         let facts = Facts {
-            kube_version: self.kube_version.as_ref().map(KubeVersion::version),
+            kube_version: self.kube_version().map(KubeVersion::version),
             is_pinned: images == Images::Pinned,
         };
         problems.extend(bundle::check::check(&bundle, &facts));
@@ -186,7 +201,7 @@ impl InstallArgs {
         secrets: Vec<PullSecret>,
         mirrors: MirrorRules,
     ) -> Result<Sources, Failure> {
-        let common_ca = match self.certs {
+        let common_ca = match self.certificates.certs {
             CertificateSource::Secret(_) => CommonCa::OfWebhooks,
             _ => CommonCa::OfRegistries,
         };
@@ -220,51 +235,4 @@ impl InstallArgs {
             Manifest::generated(object, "--create-namespace")
         })
     }
-
-    /// Where certificates come from: from where an install says, else from where the flag does.
-    ///
-    /// # Errors
-    /// When a CA is missing or cannot be used.
-    pub(super) fn certificates(
-        &self,
-        of_install: Option<&CertificateSource>,
-    ) -> Result<Box<dyn CertificateProvider>, Failure> {
-        let source = of_install.unwrap_or(&self.certs);
-        Ok(match (source, self.read.sources.common_ca_file()) {
-            (CertificateSource::Secret(name), Some(path)) => {
-                let ca = source::read_file(path, &self.read.limits())?;
-                let ca = certificates_of(&ca).map_err(|reason| {
-                    let message = format!("{} cannot be the CA: {reason}", path.display());
-                    Failure::new(Class::Refused, message)
-                })?;
-                Box::new(Supplied::new(name.clone(), ca.as_bytes()))
-            }
-            (CertificateSource::Secret(_), None) => {
-                let message = "--certs secret:NAME needs --ca-file, the CA that clients of the webhooks trust";
-                return Err(Failure::new(Class::Usage, message));
-            }
-            (CertificateSource::CertManager, _) => Box::new(CertManager),
-            (CertificateSource::ServiceCa, _) => Box::new(ServiceCa),
-            (CertificateSource::None, _) => Box::new(NoCertificates),
-        })
-    }
-}
-
-/// The certificates of a PEM file, and nothing else of it: what is rendered goes into Git and to every reader of the
-/// cluster.
-fn certificates_of(text: &[u8]) -> Result<String, String> {
-    let blocks = pem::parse_many(text).map_err(|error| format!("it is not PEM: {error}"))?;
-    if blocks
-        .iter()
-        .any(|block| block.tag().ends_with("PRIVATE KEY"))
-    {
-        return Err("it holds a private key, which must not get into the output".to_owned());
-    }
-    let is_certificate = |block: &pem::Pem| block.tag() == "CERTIFICATE";
-    let certificates: Vec<_> = blocks.into_iter().filter(is_certificate).collect();
-    if certificates.is_empty() {
-        return Err("it holds no certificate".to_owned());
-    }
-    let config = pem::EncodeConfig::new().set_line_ending(pem::LineEnding::LF);
-    Ok(pem::encode_many_config(&certificates, config))
 }

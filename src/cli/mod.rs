@@ -5,12 +5,21 @@
     reason = "I/O edge"
 )]
 
+mod apply;
 mod cache;
 mod catalog;
 mod catalog_args;
+mod certificate_args;
+mod certificate_folder;
 mod check;
 mod choice_args;
+mod cleanup;
+mod cluster;
+mod compare;
 mod completion;
+mod connection_args;
+mod diff;
+mod diff_output;
 mod digests;
 mod explain;
 mod failure;
@@ -20,18 +29,23 @@ mod images;
 mod inputs;
 mod install_args;
 mod installs;
+mod interrupt;
 mod locked;
 mod mirror_args;
+mod newer;
 mod output;
 mod package;
 mod parts;
 mod pin;
 mod pin_args;
 mod progress;
+mod rbac;
 mod render;
 mod run;
+mod scope;
 mod secret_args;
 mod source_args;
+mod status;
 mod table;
 mod text;
 mod threads;
@@ -54,6 +68,11 @@ struct Cli {
 #[derive(Debug, Subcommand)]
 enum Command {
     Render(Box<render::RenderArgs>),
+    Diff(Box<diff::DiffArgs>),
+    Apply(Box<apply::ApplyArgs>),
+    Cleanup(Box<cleanup::CleanupArgs>),
+    Status(Box<status::StatusArgs>),
+    Rbac(Box<rbac::RbacArgs>),
     Images(Box<images::ImagesArgs>),
     Pin(pin::PinCommand),
     Catalog(catalog::CatalogCommand),
@@ -72,6 +91,11 @@ const OVERVIEW: &str = "\
 kubectl olm does on your machine what the Operator Lifecycle Manager does inside a cluster.
 
   render      print or write every object that installing an operator results in
+  diff        show what an install would change in a cluster, or between two versions
+  apply       install or upgrade an operator
+  status      show what is installed, and how it is
+  cleanup     remove what an install owns
+  rbac        print the rights that applying an install takes, or those that it grants
   images      list every image that an install needs, and where it is named
   pin         put digests in the place of tags in a bundle
   catalog     list, search, show, draw and check what catalogs have
@@ -84,6 +108,7 @@ kubectl olm does on your machine what the Operator Lifecycle Manager does inside
 Examples:
   kubectl olm render ./bundle -n ops
   kubectl olm render ./bundle -n ops -o dir:out
+  kubectl olm apply ./bundle -n ops --create-namespace --wait
   kubectl olm check ./bundle
   kubectl olm images ./bundle --why
   kubectl olm catalog search queue --catalog ./catalog

@@ -20,6 +20,7 @@ use crate::{
     manifest::{Manifest, file_name, yaml},
     problem::Problem,
     render::Owned,
+    resolve::lock::LockedInstall,
 };
 
 /// Where rendered objects go, and in which form.
@@ -83,12 +84,30 @@ pub(super) struct Output {
 pub(super) struct Install {
     /// A line without its `#`; empty when there is none.
     pub(super) heading: String,
+    /// What is installed, for whoever keeps track of it; nothing of catalogs.
+    pub(super) about: Option<About>,
     /// The objects, no two of a run the same.
     pub(super) objects: Vec<Owned>,
 }
 
+/// What an install is of.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub(super) struct About {
+    /// Its position among those that were rendered, as [`Owned::brought_by`] has it.
+    pub(super) position: usize,
+    /// What it is called: as its object, else as its package.
+    pub(super) name: String,
+    /// The namespace that it is installed into.
+    pub(super) namespace: String,
+    /// The bundle; its package, name, version and image are always known.
+    pub(super) bundle: LockedInstall,
+    /// What asked for it, as messages call it; nothing when others need it.
+    pub(super) id: Option<String>,
+}
+
 impl Output {
-    fn manifests(&self) -> impl Iterator<Item = &Manifest> {
+    /// All objects, in order.
+    pub(super) fn manifests(&self) -> impl Iterator<Item = &Manifest> {
         let objects = self.installs.iter().flat_map(|install| &install.objects);
         objects.map(|owned| &owned.manifest)
     }
@@ -98,6 +117,7 @@ impl Output {
         let is_catalog = |owned: &mut Owned| Part::of(&owned.manifest) == Part::Catalogs;
         let catalogs = self.installs.iter_mut().map(|install| Install {
             heading: install.heading.clone(),
+            about: None,
             objects: install.objects.extract_if(.., is_catalog).collect(),
         });
         let catalogs: Vec<_> = catalogs.collect();
@@ -325,6 +345,7 @@ mod tests {
         let joined = join(installs);
         let install = |objects| Install {
             heading: String::new(),
+            about: None,
             objects,
         };
         Output {

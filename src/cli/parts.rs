@@ -1,6 +1,7 @@
-//! Which of the rendered objects are output: `--parts`, and `--secrets` for the data of pull Secrets.
+//! Which of the rendered objects are output: `--parts`, `--scope`, and `--secrets` for what holds passwords and keys.
 //!
-//! Secrets that a bundle ships are public content, so `--secrets` is not about them. No code of OLM is reproduced.
+//! That is copies of pull Secrets, and the Secrets of `--certs self-signed`. Secrets that a bundle ships are public
+//! content, so `--secrets` is not about them. No code of OLM is reproduced.
 
 use std::collections::BTreeSet;
 
@@ -9,11 +10,13 @@ use clap::{Args, ValueEnum};
 use super::{
     failure::{Class, Failure},
     output::{Format, Output},
+    scope::{DefinedScopes, Scope},
 };
 use crate::{
     manifest::{Manifest, ObjectKey},
     problem::Problem,
     pull_secrets,
+    render::certificates,
 };
 
 /// The rule of notes about Secrets.
@@ -32,8 +35,12 @@ pub(super) struct PartsArgs {
         default_value = "pull-secrets,service-accounts,bundle"
     )]
     parts: Vec<PartsWord>,
-    /// Whether copies of pull Secrets are output, which hold passwords (default: include on standard output, omit in
-    /// folders)
+    /// Output only objects of the whole cluster, such as Namespaces, CustomResourceDefinitions and ClusterRoles, or only
+    /// those in namespaces (default: both)
+    #[arg(long, value_name = "cluster|namespaced", hide_possible_values = true)]
+    scope: Option<Scope>,
+    /// Whether Secrets with passwords and private keys are output, copies of pull Secrets and those of --certs
+    /// self-signed (default: include on standard output, omit in folders)
     #[arg(long, value_name = "include|omit", hide_possible_values = true)]
     secrets: Option<Secrets>,
 }
@@ -86,7 +93,7 @@ impl Part {
     }
 }
 
-/// Whether copies of pull Secrets are output.
+/// Whether Secrets with passwords and private keys are output.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub(super) enum Secrets {
     Include,
@@ -97,6 +104,7 @@ pub(super) enum Secrets {
 #[derive(Debug, Clone)]
 pub(super) struct Parts {
     parts: BTreeSet<Part>,
+    scope: Option<Scope>,
     secrets: Option<Secrets>,
 }
 
@@ -125,16 +133,31 @@ impl PartsArgs {
         } else {
             named.collect()
         };
-        let secrets = self.secrets;
-        Ok(Parts { parts, secrets })
+        Ok(Parts {
+            parts,
+            scope: self.scope,
+            secrets: self.secrets,
+        })
     }
 }
 
 impl Parts {
-    /// All parts.
+    /// What is applied: what a cluster without OLM can take, with all Secrets.
+    pub(super) fn applied(scope: Option<Scope>) -> Self {
+        Self {
+            parts: [Part::PullSecrets, Part::ServiceAccounts, Part::Bundle].into(),
+            scope,
+            secrets: Some(Secrets::Include),
+        }
+    }
+
+    /// All parts, of both scopes.
     pub(super) fn all(secrets: Option<Secrets>) -> Self {
-        let parts = Part::ALL.into();
-        Self { parts, secrets }
+        Self {
+            parts: Part::ALL.into(),
+            scope: None,
+            secrets,
+        }
     }
 
     /// Whether anything of a part is output.
@@ -144,42 +167,44 @@ impl Parts {
 
     /// Leaves what is to be output in this form, in its order, and gives what there is to say about it.
     ///
-    /// Standard output gets copies of pull Secrets, since the user asked for objects that can be applied; folders, which
-    /// end up in Git, do not. Both are told. Names alone give nothing away, so of them nothing is told.
+    /// Standard output gets Secrets with passwords and private keys, since the user asked for objects that can be applied;
+    /// folders, which end up in Git, do not. Both are told. Names alone give nothing away, so of them nothing is told.
     pub(super) fn select(&self, output: &mut Output, format: &Format) -> Option<Problem> {
         let default = match format {
             Format::Folder(_) | Format::Kustomize(_) => Secrets::Omit,
             Format::Yaml | Format::Json | Format::Name => Secrets::Include,
         };
         let secrets = self.secrets.unwrap_or(default);
-        let mut copies = vec![];
+        let scopes = DefinedScopes::of(output.manifests());
+        let mut private = vec![];
         for install in &mut output.installs {
             install.objects.retain(|owned| {
-                let part = Part::of(&owned.manifest);
-                if !self.has(part) {
+                let manifest = &owned.manifest;
+                let is_scope = |scope| scopes.scope(manifest) == scope;
+                if !self.has(Part::of(manifest)) || !self.scope.is_none_or(is_scope) {
                     return false;
                 }
-                if part != Part::PullSecrets {
+                if !pull_secrets::is_copy(manifest) && !certificates::is_pair(manifest) {
                     return true;
                 }
-                copies.push(owned.manifest.key());
+                private.push(manifest.key());
                 secrets == Secrets::Include
             });
         }
-        note(copies, secrets, format)
+        note(private, secrets, format)
     }
 }
 
-/// Tells which copies hold data that is output, or that were left out.
-fn note(mut copies: Vec<ObjectKey>, secrets: Secrets, format: &Format) -> Option<Problem> {
-    copies.sort();
-    let names: Vec<_> = copies
+/// Tells which Secrets hold data that is output, or were left out.
+fn note(mut private: Vec<ObjectKey>, secrets: Secrets, format: &Format) -> Option<Problem> {
+    private.sort();
+    let names: Vec<_> = private
         .iter()
         .map(|key| format!("{key} -n {}", key.namespace))
         .collect();
     let names = names.join(", ");
     let message = match (secrets, format) {
-        _ if copies.is_empty() => return None,
+        _ if private.is_empty() => return None,
         (_, Format::Name) => return None,
         // Whoever asks for it in a folder knows.
         (Secrets::Include, Format::Folder(_) | Format::Kustomize(_)) => return None,
@@ -251,6 +276,7 @@ mod tests {
     fn selected(arguments: &[&str], format: &Format) -> (String, Option<String>) {
         let owned = |manifest| Owned {
             owners: BTreeSet::new(),
+            brought_by: BTreeSet::new(),
             manifest,
         };
         let install = Install {

@@ -76,6 +76,7 @@ pub(super) struct RenderArgs {
 /// When something is refused, or the output cannot be written.
 pub(super) fn run(args: &RenderArgs) -> Result<(), Failure> {
     let parts = args.parts.parts()?;
+    args.wanted.install.certificates.has_folder()?;
     if let Some(each) = &args.each {
         return render_each(each, args, &parts);
     }

@@ -4,7 +4,7 @@ use std::{
     ffi::OsString,
     panic,
     path::Path,
-    process::{self, ExitCode},
+    process::ExitCode,
     sync::{Mutex, PoisonError},
     thread,
 };
@@ -12,9 +12,10 @@ use std::{
 use clap::Parser;
 
 use super::{
-    Cli, Command, OVERVIEW, STACK_BYTES, cache, catalog, check, completion, explain,
+    Cli, Command, OVERVIEW, STACK_BYTES, apply, cache, catalog, check, cleanup, completion, diff,
+    explain,
     failure::{Class, Failure},
-    images, output, pin, render, version,
+    images, interrupt, output, pin, rbac, render, status, version,
 };
 use crate::source::cache::found_damage;
 
@@ -27,30 +28,16 @@ pub fn run() -> ExitCode {
     panic::set_hook(Box::new(|panic| {
         *PANIC.lock().unwrap_or_else(PoisonError::into_inner) = Some(panic.to_string());
     }));
-    end_when_interrupted();
+    interrupt::end_when_interrupted();
     let worker = thread::Builder::new().stack_size(STACK_BYTES).spawn(work);
     let failure = match worker.map(thread::JoinHandle::join) {
-        Ok(Ok(Ok(()))) => return ExitCode::SUCCESS,
+        Ok(Ok(Ok(code))) => return code,
         Ok(Ok(Err(failure))) => failure,
         Ok(Err(_)) => bug(),
         Err(error) => Failure::of(Class::Bug, &error),
     };
     output::tell(&failure.text(""));
     failure.exit_code()
-}
-
-/// The exit code of what was interrupted.
-const INTERRUPTED: i32 = 130;
-
-/// Has SIGINT, SIGTERM and SIGHUP end the program at once. What is written is either there or not, as it takes its name
-/// only when it is whole; what is left of it, the next run removes.
-fn end_when_interrupted() {
-    let ended = ctrlc::set_handler(|| {
-        output::tell("interrupted");
-        process::exit(INTERRUPTED);
-    });
-    // Without a handler they end it all the same, and only the exit code is another one.
-    drop(ended);
 }
 
 fn bug() -> Failure {
@@ -60,21 +47,21 @@ fn bug() -> Failure {
         .with_hint("this is a bug; please report it with the command and its input")
 }
 
-fn work() -> Result<(), Failure> {
+fn work() -> Result<ExitCode, Failure> {
     let mut arguments: Vec<OsString> = std::env::args_os().collect();
     let program = arguments.first().map(Path::new).and_then(Path::file_stem);
     if program.is_some_and(|name| name == completion::COMPLETER) {
-        return completion::complete(arguments.split_off(1));
+        return completion::complete(arguments.split_off(1)).map(done);
     }
     if arguments.get(1).is_some_and(|word| word == "__complete") {
-        return completion::complete(arguments.split_off(2));
+        return completion::complete(arguments.split_off(2)).map(done);
     }
     let cli = match Cli::try_parse_from(arguments) {
         Ok(cli) => cli,
         Err(error) => error.exit(),
     };
     let Some(command) = cli.command else {
-        return output::print_text(OVERVIEW);
+        return output::print_text(OVERVIEW).map(done);
     };
     // Nothing was printed for what could not be read, and this time it is fetched anew.
     match run_command(&command) {
@@ -83,9 +70,18 @@ fn work() -> Result<(), Failure> {
     }
 }
 
-fn run_command(command: &Command) -> Result<(), Failure> {
-    match command {
+fn done((): ()) -> ExitCode {
+    ExitCode::SUCCESS
+}
+
+fn run_command(command: &Command) -> Result<ExitCode, Failure> {
+    let ended = match command {
+        Command::Diff(args) => return diff::run(args),
+        Command::Apply(args) => apply::run(args),
+        Command::Cleanup(args) => cleanup::run(args),
+        Command::Status(args) => status::run(args),
         Command::Render(args) => render::run(args),
+        Command::Rbac(args) => rbac::run(args),
         Command::Images(args) => images::run(args),
         Command::Pin(args) => pin::run(args),
         Command::Catalog(command) => catalog::run(command),
@@ -94,5 +90,6 @@ fn run_command(command: &Command) -> Result<(), Failure> {
         Command::Cache(args) => cache::run(args),
         Command::Completion(args) => completion::run(args),
         Command::Version(args) => version::run(args),
-    }
+    };
+    ended.map(done)
 }

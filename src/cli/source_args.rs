@@ -1,7 +1,6 @@
 //! The flags that say how content is reached and read, and what they lead to.
 
 use std::{
-    num::NonZeroU64,
     path::{Path, PathBuf},
     str::FromStr,
     sync::Arc,
@@ -28,6 +27,9 @@ use crate::{
 
 /// The heading of the flags about images.
 const IMAGES: &str = "Images and registries";
+
+/// For how long a registry may send nothing when that is not limited.
+const NO_LIMIT: Duration = Duration::from_secs(24 * 60 * 60);
 
 /// How content is reached, and how much it may cost.
 #[derive(Debug, Args)]
@@ -59,9 +61,10 @@ pub(super) struct SourceArgs {
     /// Platform whose image is taken where there are several, such as linux/arm64 (default: this machine's, else any)
     #[arg(long, value_name = "OS/ARCH", help_heading = IMAGES)]
     platform: Option<Platform>,
-    /// How long a registry may send nothing before it is given up, such as 10s or 2m
+    /// How long a registry may send nothing, and a request to the API server may take, such as 10s or 2m; 0 for as long as
+    /// they like
     #[arg(long, value_name = "DURATION", default_value = "30s", value_parser = parse_duration, help_heading = IMAGES)]
-    request_timeout: Duration,
+    pub request_timeout: Duration,
     #[command(flatten)]
     pub mirrors: MirrorArgs,
 }
@@ -92,7 +95,7 @@ impl FromStr for CaFile {
 }
 
 /// Durations as kubectl takes them, without parts: `10s`, `2m`, `1h`, or seconds.
-fn parse_duration(text: &str) -> Result<Duration, String> {
+pub(super) fn parse_duration(text: &str) -> Result<Duration, String> {
     let usage = || "use a number of seconds, or one with s, m or h behind it".to_owned();
     let (number, seconds) = match text.char_indices().last() {
         Some((end, 's')) => (text.get(..end), 1),
@@ -100,8 +103,8 @@ fn parse_duration(text: &str) -> Result<Duration, String> {
         Some((end, 'h')) => (text.get(..end), 3600),
         _ => (Some(text), 1),
     };
-    let number: NonZeroU64 = number.unwrap_or_default().parse().map_err(|_| usage())?;
-    let seconds = number.get().checked_mul(seconds).ok_or_else(usage)?;
+    let number: u64 = number.unwrap_or_default().parse().map_err(|_| usage())?;
+    let seconds = number.checked_mul(seconds).ok_or_else(usage)?;
     Ok(Duration::from_secs(seconds))
 }
 
@@ -175,7 +178,10 @@ impl SourceArgs {
                 ca_files,
                 insecure: self.insecure_registry.clone(),
                 auth_hosts: self.auth_host.clone(),
-                timeout: self.request_timeout,
+                timeout: match self.request_timeout {
+                    Duration::ZERO => NO_LIMIT,
+                    timeout => timeout,
+                },
             },
             progress: Arc::new(progress::Terminal::default()),
         }))

@@ -11,6 +11,8 @@ pub enum CertificateSource {
     CertManager,
     /// OpenShift's service CA makes them.
     ServiceCa,
+    /// They are made before rendering, and kept by the user or in the cluster.
+    SelfSigned,
     /// A Secret of the user's holds one.
     Secret(String),
     /// There are none.
@@ -24,13 +26,16 @@ impl FromStr for CertificateSource {
         match text {
             "cert-manager" => Ok(Self::CertManager),
             "service-ca" => Ok(Self::ServiceCa),
+            "self-signed" => Ok(Self::SelfSigned),
             "none" => Ok(Self::None),
             _ => match text.strip_prefix("secret:") {
                 Some(name) if !name.is_empty() => match names::subdomain_error(name) {
                     None => Ok(Self::Secret(name.to_owned())),
                     Some(reason) => Err(format!("no Secret can be called {name:?}: {reason}")),
                 },
-                _ => Err("use cert-manager, service-ca, secret:NAME or none".to_owned()),
+                _ => {
+                    Err("use cert-manager, service-ca, self-signed, secret:NAME or none".to_owned())
+                }
             },
         }
     }

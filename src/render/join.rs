@@ -28,6 +28,8 @@ pub struct Brought {
 pub struct Owned {
     /// All that need it; none when there is only one install in a run.
     pub owners: BTreeSet<String>,
+    /// The installs that bring it, by their positions; it stands in the first.
+    pub brought_by: BTreeSet<usize>,
     /// The object.
     pub manifest: Manifest,
 }
@@ -142,6 +144,7 @@ fn shared(installs: Vec<Brought>, keys: Vec<Vec<ObjectKey>>, stops: &Stops) -> V
                 place.and_then(|(first, position)| joined.get_mut(first)?.get_mut(position));
             if let Some(owned) = before {
                 owned.owners.extend(owners.iter().cloned());
+                owned.brought_by.insert(at);
                 continue;
             }
             let Some(kept) = joined.last_mut() else {
@@ -149,7 +152,11 @@ fn shared(installs: Vec<Brought>, keys: Vec<Vec<ObjectKey>>, stops: &Stops) -> V
             };
             places.insert(key, (at, kept.len()));
             let owners = owners.clone();
-            kept.push(Owned { owners, manifest });
+            kept.push(Owned {
+                owners,
+                brought_by: BTreeSet::from([at]),
+                manifest,
+            });
         }
     }
     joined

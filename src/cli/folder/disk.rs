@@ -52,7 +52,7 @@ pub(super) fn write_new(path: &Path, content: &str, is_private: bool) -> io::Res
 }
 
 /// Makes a folder that only its owner may enter, where the system has modes.
-pub(super) fn create_private_folder(path: &Path) -> io::Result<()> {
+pub(in super::super) fn create_private_folder(path: &Path) -> io::Result<()> {
     #[cfg_attr(not(unix), expect(unused_mut, reason = "only Unix has modes to set"))]
     let mut builder = fs::DirBuilder::new();
     #[cfg(unix)]

@@ -8,6 +8,7 @@ mod lock;
 mod naming;
 mod outcome;
 mod rendered;
+mod secrets;
 
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -24,6 +25,7 @@ pub(super) use self::{
     outcome::Outcome,
 };
 use super::{
+    certificate_args::Supplier,
     failure::Failure,
     install_args::{Images, InstallArgs},
     locked,
@@ -81,6 +83,8 @@ pub(super) struct Run<'r> {
     pub(super) images: Images,
     /// The rules by which images are renamed; nothing when they keep their names.
     pub(super) mirrors: Option<&'r MirrorRules>,
+    /// Who gives certificates that are made before rendering.
+    pub(super) certificates: &'r dyn Supplier,
 }
 
 /// A bundle that is installed.

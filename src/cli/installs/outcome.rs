@@ -137,6 +137,16 @@ impl Outcome {
         untold
     }
 
+    /// Says what may be done about the failures of some installs, by their positions, where that is not said yet.
+    pub(in crate::cli) fn hint(&mut self, is_meant: impl Fn(usize) -> bool, hint: &str) {
+        let failures = std::mem::take(&mut self.failures).into_iter();
+        let hinted = failures.map(|(root, failure)| match is_meant(root) {
+            true => (root, failure.or_hint(hint)),
+            false => (root, failure),
+        });
+        self.failures = hinted.collect();
+    }
+
     /// The end of a run, and of writing what it came to: as [`Self::end`], where both failed with both.
     ///
     /// # Errors

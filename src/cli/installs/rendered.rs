@@ -4,24 +4,28 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use super::{
     super::{
+        certificate_args::{self, Serving},
         check::any_watched,
         failure::{Class, Failure},
         install_args::Images,
-        output::Install as Written,
+        output::{About, Install as Written},
         secret_args::{FLAG, PullSecretFlag},
     },
     Chosen, Outcome, Part, Purpose, Run, catalogs, naming,
+    secrets::{found, uncovered},
 };
 use crate::{
     bundle::Bundle,
     catalog::RelatedImage,
     images::pin::Pins,
-    install::{CatalogContent, Install, SecretRef, Wanted},
-    logins,
+    install::{CatalogContent, CertificateSource, Install, Wanted},
     manifest::{Manifest, names},
     problem::{Problem, Severity},
     pull_secrets::{self, PullSecret},
-    render::{self, Brought, Owned, RenderOptions, StoredCsv, overrides::Overrides},
+    render::{
+        self, Brought, Owned, RenderOptions, StoredCsv, certificates::CertificateProvider,
+        overrides::Overrides,
+    },
     resolve::lock::LockedInstall,
 };
 
@@ -37,6 +41,8 @@ pub(super) struct Objects {
     heading: String,
     /// What the bundle is called.
     name: String,
+    /// What is installed.
+    about: About,
     pub(super) manifests: Vec<Manifest>,
     /// The pull Secrets that its pods have.
     secrets: Vec<PullSecret>,
@@ -52,6 +58,29 @@ impl Objects {
 }
 
 impl Chosen {
+    /// What is installed: it is called as the object that asks for it, else as its package.
+    fn about(&self, install: &Install, namespace: &str, bundle: &Bundle) -> About {
+        let mut locked = self.locked.clone();
+        // No catalog has chosen it.
+        if locked.version.is_empty() {
+            locked.package.clone_from(&bundle.package);
+            locked.bundle.clone_from(&bundle.csv.name);
+            let spec = bundle.csv.manifest.object().get("spec");
+            let version = spec.and_then(|spec| spec.get("version")?.as_str());
+            version.unwrap_or_default().clone_into(&mut locked.version);
+        }
+        let asker = install.object.as_ref().filter(|_| self.asked.is_some());
+        About {
+            position: 0,
+            name: asker
+                .map_or(&locked.package, |asker| &asker.key.name)
+                .clone(),
+            namespace: namespace.to_owned(),
+            bundle: locked,
+            id: self.asked.map(|_| install.id.clone()),
+        }
+    }
+
     /// What is written above the objects of its bundle, of this name: why it is there, where nobody asked for it.
     fn heading(&self, name: &str) -> String {
         match self.asked {
@@ -190,8 +219,10 @@ impl Rendering<'_> {
                 render::strip_live(&mut manifest);
                 written.push(Written {
                     heading: String::new(),
+                    about: None,
                     objects: vec![Owned {
                         owners: BTreeSet::from([catalogs::owner(&catalog.id)]),
+                        brought_by: BTreeSet::new(),
                         manifest,
                     }],
                 });
@@ -206,6 +237,7 @@ impl Rendering<'_> {
         pull_secrets::agree(lists.collect());
         let installs = &self.wanted.installs;
         let mut headings = vec![];
+        let mut abouts = vec![];
         let mut roots = BTreeMap::new();
         let mut brought = vec![];
         for objects in rendered {
@@ -228,6 +260,9 @@ impl Rendering<'_> {
                 manifests: objects.manifests,
             });
             roots.extend(owners);
+            let mut about = objects.about;
+            about.position = abouts.len();
+            abouts.push(about);
             headings.push((objects.heading, objects.chosen.roots));
         }
         let joined = render::join(brought);
@@ -249,8 +284,12 @@ impl Rendering<'_> {
                 outcome.fail(*root, Failure::new(Class::Refused, message));
             }
         }
-        let written = joined.installs.into_iter().zip(headings);
-        let written = written.map(|(objects, (heading, _))| Written { heading, objects });
+        let written = joined.installs.into_iter().zip(headings).zip(abouts);
+        let written = written.map(|((objects, (heading, _)), about)| Written {
+            heading,
+            about: Some(about),
+            objects,
+        });
         written
             .filter(|install| !install.objects.is_empty())
             .collect()
@@ -292,8 +331,16 @@ impl Rendering<'_> {
             listed,
         } = part;
         let name = bundle.csv.name.clone();
+        let about = chosen.about(install, namespace, &bundle);
         let is_asked = chosen.asked.is_some();
-        let mut options = self.options(install, namespace, is_asked, stored)?;
+        let mut made = vec![];
+        let serving = Serving {
+            csv: &bundle.csv,
+            namespace,
+            supplier: self.run.certificates,
+        };
+        let certificates = self.certificates(install, serving, &mut made)?;
+        let mut options = self.options(install, namespace, is_asked, stored, certificates);
         if self.run.purpose == Purpose::Look && options.watched.is_empty() {
             options.watched = any_watched(&bundle.csv.install_modes);
         }
@@ -301,6 +348,7 @@ impl Rendering<'_> {
             Ok(rendered) => (Some(rendered.manifests), rendered.problems),
             Err(found) => (None, found),
         };
+        found.extend(made);
         if self.run.purpose == Purpose::Look {
             // They tell where it would be installed and what it would watch.
             found.retain(|problem| problem.severity != Severity::Note);
@@ -319,6 +367,7 @@ impl Rendering<'_> {
             pull_secrets::keep_entries(&mut manifests, self.run.service_accounts);
             objects = Some(Objects {
                 heading: chosen.heading(&name),
+                about,
                 chosen,
                 name: name.clone(),
                 manifests,
@@ -340,7 +389,8 @@ impl Rendering<'_> {
         namespace: &str,
         is_asked: bool,
         csv: Option<StoredCsv>,
-    ) -> Result<RenderOptions, Failure> {
+        certificates: Box<dyn CertificateProvider>,
+    ) -> RenderOptions {
         let overrides = if is_asked {
             install.overrides.clone()
         } else {
@@ -358,17 +408,31 @@ impl Rendering<'_> {
         if namespaces.iter().all(|given| given.name() != namespace) {
             namespaces.extend(self.run.install.new_namespace(namespace));
         }
-        Ok(RenderOptions {
+        RenderOptions {
             namespace: namespace.to_owned(),
             namespaces,
             watched: install.watched.clone(),
-            certificates: self
-                .run
-                .install
-                .certificates(install.certificates.as_ref())?,
+            certificates,
             overrides,
             csv,
-        })
+        }
+    }
+
+    /// Who makes the certificates of a bundle.
+    fn certificates(
+        &self,
+        install: &Install,
+        serving: Serving<'_>,
+        notes: &mut Vec<Problem>,
+    ) -> Result<Box<dyn CertificateProvider>, Failure> {
+        let args = &self.run.install;
+        let source = install.certificates.as_ref();
+        let source = match (source.unwrap_or(&args.certificates.certs), self.run.purpose) {
+            // For what is only looked at, none is made.
+            (CertificateSource::SelfSigned, Purpose::Look) => &CertificateSource::None,
+            (source, _) => source,
+        };
+        certificate_args::provider(source, &args.read, serving, notes)
     }
 
     /// The pull Secrets of a bundle: those of its catalog, of its install, and those that flags name.
@@ -401,21 +465,6 @@ impl Rendering<'_> {
     }
 }
 
-/// Warnings of images that no pull Secret is for. Without any Secret nobody expects one, and of one that is not in the
-/// input it is not known what it is for.
-fn uncovered(manifests: &[Manifest], secrets: &[PullSecret]) -> Vec<Problem> {
-    let logins = secrets.iter().map(|secret| {
-        let source = secret.source.as_ref()?;
-        logins::PullSecret::from_manifest(source.object().clone()).ok()
-    });
-    match logins.collect::<Option<Vec<_>>>() {
-        Some(logins) if !logins.is_empty() => pull_secrets::uncovered(manifests, &|image| {
-            logins.iter().any(|logins| logins.covers(image))
-        }),
-        _ => vec![],
-    }
-}
-
 /// The namespace to install a bundle into.
 ///
 /// # Errors
@@ -441,54 +490,4 @@ fn namespace(install: &Install, bundle: &Bundle, purpose: Purpose) -> Result<Str
         }
     }
     Ok(namespace.to_owned())
-}
-
-/// The Secret that is meant: of its namespace where that is said; else of the install's, else of the only one that has
-/// it. Where the one that is meant is not in the input, the install's own of that name is what its pods will use.
-///
-/// # Errors
-/// When several namespaces have one, or the install's own is another one.
-fn found(secret: &SecretRef, secrets: &[Manifest], namespace: &str) -> Result<PullSecret, Failure> {
-    let SecretRef { name, named_by, .. } = secret;
-    let named: Vec<_> = secrets
-        .iter()
-        .filter(|other| other.name() == *name)
-        .collect();
-    let of = |namespace: &str| {
-        let is_there = |other: &&&Manifest| other.namespace() == namespace;
-        named.iter().find(is_there).copied()
-    };
-    let own = of(namespace);
-    let meant = match &secret.namespace {
-        // One without a namespace is wherever it is applied.
-        Some(wanted) => of(wanted).or_else(|| of("")).or(own),
-        None => match (own, named.as_slice()) {
-            (Some(own), _) => Some(own),
-            (None, []) => None,
-            (None, [only]) => Some(*only),
-            (None, several) => {
-                let namespaces: Vec<_> = several.iter().map(|other| other.namespace()).collect();
-                let message = format!(
-                    "{named_by} names the Secret {name}, which is in several namespaces: {}",
-                    namespaces.join(", ")
-                );
-                let hint = format!("say which one is meant: NAMESPACE/{name}");
-                return Err(Failure::new(Class::Usage, message).with_hint(hint));
-            }
-        },
-    };
-    if let (Some(meant), Some(own)) = (meant, own)
-        && meant.object().get("data") != own.object().get("data")
-    {
-        let message = format!(
-            "{named_by} names the Secret {name}, and {namespace} has another one of that name"
-        );
-        let hint = "give one of the two another name; a copy would take the other's place";
-        return Err(Failure::new(Class::Refused, message).with_hint(hint));
-    }
-    Ok(PullSecret {
-        name: name.clone(),
-        source: meant.cloned(),
-        named_by: named_by.clone(),
-    })
 }

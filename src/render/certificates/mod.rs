@@ -2,15 +2,28 @@
 //!
 //! Reproduces operator-controller `rukpak/render/certprovider.go` and `rukpak/render/certproviders/`.
 
+mod ca_bundle;
 mod cert_manager;
+mod make;
+mod pair;
+mod self_signed;
 mod service_ca;
 mod supplied;
+mod usable;
 pub(super) mod volumes;
 
 use super::names;
-use crate::manifest::Manifest;
+use crate::{bundle::ClusterServiceVersion, manifest::Manifest};
 
-pub use self::{cert_manager::CertManager, service_ca::ServiceCa, supplied::Supplied};
+pub use self::{
+    cert_manager::CertManager,
+    make::{MakeError, make},
+    pair::{Pair, Supply, Text, Unusable, keep_or_make},
+    self_signed::{SelfSigned, is_pair},
+    service_ca::ServiceCa,
+    supplied::Supplied,
+    usable::usable,
+};
 
 /// The certificate that a Deployment serves with.
 #[derive(Debug)]
@@ -34,8 +47,16 @@ impl Certificate {
         }
     }
 
+    /// Those of all Deployments that serve webhooks or aggregated APIs, in the bundle's order.
+    pub fn all_of(csv: &ClusterServiceVersion, namespace: &str) -> impl Iterator<Item = Self> {
+        let serving = csv.deployments.iter();
+        let serving = serving.filter(|deployment| csv.serves_tls(&deployment.name));
+        serving.map(move |deployment| Self::of(&deployment.name, namespace))
+    }
+
     /// The names that clients use for the Service.
-    fn dns_names(&self) -> [String; 3] {
+    #[must_use]
+    pub fn dns_names(&self) -> [String; 3] {
         let short = format!("{}.{}", self.service, self.namespace);
         [
             short.clone(),
@@ -52,6 +73,11 @@ pub trait CertificateProvider: Send + Sync {
 
     /// Gives a webhook configuration, a converted definition or an APIService the CA to trust.
     fn trust(&self, client: &mut Manifest, certificate: &Certificate);
+
+    /// The hash of the CA, where a change of it is to restart the pods.
+    fn authority_hash(&self, _certificate: &Certificate) -> Option<String> {
+        None
+    }
 
     /// Marks the Service, where that is what makes the certificate.
     fn mark_service(&self, _service: &mut Manifest, _certificate: &Certificate) {}

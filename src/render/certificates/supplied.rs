@@ -1,10 +1,9 @@
 //! A certificate that the user provides: a Secret in the install namespace, and the CA to trust.
 
 use base64::{Engine, prelude::BASE64_STANDARD};
-use serde_json::Value;
 
-use super::{Certificate, CertificateProvider};
-use crate::manifest::{Manifest, map_at};
+use super::{Certificate, CertificateProvider, ca_bundle};
+use crate::manifest::Manifest;
 
 /// The provider.
 #[derive(Debug)]
@@ -30,20 +29,6 @@ impl CertificateProvider for Supplied {
     }
 
     fn trust(&self, client: &mut Manifest, _: &Certificate) {
-        let ca_bundle = Value::String(self.ca_bundle.clone());
-        let object = client.object_mut();
-        if let Some(webhooks) = object.get_mut("webhooks").and_then(Value::as_array_mut) {
-            for webhook in webhooks.iter_mut().filter_map(Value::as_object_mut) {
-                map_at(webhook, "clientConfig").insert("caBundle".to_owned(), ca_bundle.clone());
-            }
-        } else if let Some(conversion) = object
-            .get_mut("spec")
-            .and_then(|spec| spec.get_mut("conversion")?.as_object_mut())
-        {
-            let client = map_at(map_at(conversion, "webhook"), "clientConfig");
-            client.insert("caBundle".to_owned(), ca_bundle);
-        } else {
-            map_at(object, "spec").insert("caBundle".to_owned(), ca_bundle);
-        }
+        ca_bundle::set(client, &self.ca_bundle);
     }
 }

@@ -2,14 +2,14 @@
 
 use std::collections::BTreeSet;
 
-use serde_json::{Value, json};
+use serde_json::{Map, Value, json};
 
 use super::Rendering;
 use crate::{
     manifest::{Manifest, map_at},
     problem::Problem,
     render::{
-        certificates::volumes,
+        certificates::{Certificate, volumes},
         containers::{name, pod_spec, template},
     },
 };
@@ -21,13 +21,8 @@ pub(super) fn generate(rendering: &mut Rendering<'_>) {
         annotate_template(rendering, &mut spec);
         spec.insert("revisionHistoryLimit".to_owned(), 1.into());
         if csv.serves_tls(&deployment.name) {
-            let secret = rendering
-                .options
-                .certificates
-                .secret(&rendering.certificate(&deployment.name));
-            if let Some(secret) = secret {
-                volumes::mount(pod_spec(&mut spec), &secret);
-            }
+            let certificate = rendering.certificate(&deployment.name);
+            serve(rendering, &mut spec, &certificate);
         }
         let mut manifest = Manifest::generated(
             json!({
@@ -50,7 +45,7 @@ pub(super) fn generate(rendering: &mut Rendering<'_>) {
 }
 
 /// The annotations of the ClusterServiceVersion go into the pod template, below its own, and what is watched on top.
-fn annotate_template(rendering: &Rendering<'_>, spec: &mut serde_json::Map<String, Value>) {
+fn annotate_template(rendering: &Rendering<'_>, spec: &mut Map<String, Value>) {
     let annotations = map_at(map_at(template(spec), "metadata"), "annotations");
     for (key, value) in &rendering.csv.annotations {
         annotations
@@ -65,6 +60,18 @@ fn annotate_template(rendering: &Rendering<'_>, spec: &mut serde_json::Map<Strin
         "olm.operatorNamespace".to_owned(),
         rendering.namespace().into(),
     );
+}
+
+/// The pods get their certificate, and the hash of its CA as OLM v0 calls it.
+fn serve(rendering: &Rendering<'_>, spec: &mut Map<String, Value>, certificate: &Certificate) {
+    let provider = &rendering.options.certificates;
+    if let Some(secret) = provider.secret(certificate) {
+        volumes::mount(pod_spec(spec), &secret);
+    }
+    if let Some(hash) = provider.authority_hash(certificate) {
+        let annotations = map_at(map_at(template(spec), "metadata"), "annotations");
+        annotations.insert("olmcahash".to_owned(), hash.into());
+    }
 }
 
 /// Server-side apply answers the same variable twice with a permanent error 500, and OLM v0 makes an empty entry of

@@ -97,10 +97,8 @@ fn namespaces(rendering: &mut Rendering<'_>) {
 /// What makes the certificates (`CertProviderResourceGenerator`).
 fn certificates(rendering: &mut Rendering<'_>) {
     let provider = &rendering.options.certificates;
-    let serving = rendering.serving();
-    let objects = serving
-        .into_iter()
-        .flat_map(|deployment| provider.objects(&rendering.certificate(&deployment.name)));
+    let certificates = Certificate::all_of(rendering.csv, rendering.namespace());
+    let objects = certificates.flat_map(|certificate| provider.objects(&certificate));
     let objects: Vec<_> = objects.collect();
     rendering.manifests.extend(objects);
 }

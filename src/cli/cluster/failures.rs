@@ -1,0 +1,46 @@
+//! What went wrong with a cluster, as a failure with its exit code.
+
+use super::super::failure::{Class, Failure};
+use crate::cluster::{
+    answer::{ApiError, RefusalKind},
+    inventory::InventoryError,
+    live::LiveError,
+};
+
+/// The failure of a request that came before the first write.
+pub(in crate::cli) fn api_failure(error: &ApiError) -> Failure {
+    let class = match error {
+        ApiError::Refused(_) => Class::ClusterRefused,
+        ApiError::Unreachable { .. } | ApiError::NotKubernetes { .. } => Class::Network,
+        ApiError::Stopped { .. } => Class::Interrupted,
+    };
+    let failure = Failure::of(class, error);
+    match error.kind() {
+        Some(RefusalKind::Forbidden) => {
+            failure.with_hint("`kubectl olm rbac` prints what an account needs for an install")
+        }
+        Some(RefusalKind::Credentials) => {
+            failure.with_hint("log in again, or name another --context")
+        }
+        _ => failure,
+    }
+}
+
+/// The failure of reading an inventory.
+pub(in crate::cli) fn live_failure(error: &LiveError) -> Failure {
+    match error {
+        LiveError::Api(error) => api_failure(error),
+        LiveError::Inventory(error) => {
+            let failure = Failure::of(Class::ClusterRefused, error);
+            match error {
+                InventoryError::Newer { .. } => {
+                    failure.with_hint("use that version; nothing was changed or deleted")
+                }
+                InventoryError::Broken { .. } => failure.with_hint(
+                    "restore the Secret from a backup; or delete it, and apply again with --adopt all, which makes a new one. \
+                     Nothing was changed or deleted",
+                ),
+            }
+        }
+    }
+}

@@ -1,0 +1,26 @@
+//! What the commands about a live cluster share: a connection, what the cluster tells before anything is rendered, and
+//! the plan for each install.
+
+mod args;
+mod certificates;
+mod facts;
+mod failures;
+mod planned;
+mod report;
+mod session;
+
+use crate::cluster::inventory::InstallName;
+
+/// Whether an install is called so, or is a part of the one that is: what is in the whole cluster, or in namespaces.
+pub(super) fn is_called(install: &InstallName, name: &str) -> bool {
+    let rest = install.name.strip_prefix(name);
+    rest.is_some_and(|rest| matches!(rest, "" | ".cluster" | ".namespaced"))
+}
+
+pub(super) use self::{
+    args::{ChangeArgs, DeletingArgs, DryRun, parse_timeout},
+    failures::{api_failure, live_failure},
+    planned::{Holding, Namespace, Planned, Planning, hold, namespace, plan_all, with_shared},
+    report::{Lines, line},
+    session::{Follows, Session, rendered},
+};

@@ -1,0 +1,234 @@
+//! `kubectl olm diff`: what an install would change in a cluster, or how two versions of one differ without any.
+
+use std::{path::PathBuf, process::ExitCode, time::Duration};
+
+use clap::Args;
+use serde_json::Value;
+
+use super::{
+    apply::hint,
+    cluster::{
+        ChangeArgs, Follows, Holding, Planned, Planning, Session, api_failure, plan_all, rendered,
+    },
+    compare,
+    connection_args::ConnectionArgs,
+    diff_output::{self, DiffOutputArgs, Differs},
+    failure::{Class, Failure},
+    output,
+    parts::Parts,
+    scope::ScopeArgs,
+    wanted_args::WantedArgs,
+};
+use crate::{
+    cluster::{
+        accounts, asked,
+        connection::Connection,
+        diff::{self, Asked, Difference, Pair},
+        inventory::State,
+        live::{self, Asking},
+        plan::{Action, Fate},
+    },
+    problem::Problem,
+};
+
+/// Show what an install would change in a cluster, or between two versions
+///
+/// The server says what it would do, and does nothing; who may only read sees the fields that differ. Exits with 1 when
+/// anything differs. With two sources, or PACKAGE@VERSION twice, no cluster is asked: it tells what an upgrade brings,
+/// objects, rights, images and definitions.
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  # What would apply change?
+  kubectl olm diff -f install/
+  kubectl olm diff ./bundle -n ops --summary
+
+  # What does an upgrade bring?
+  kubectl olm diff ./bundle-1.0 ./bundle-1.1 -n ops
+  kubectl olm diff queue-operator@1.0.0 queue-operator@1.1.0 --catalog ./catalog -n ops")]
+pub(super) struct DiffArgs {
+    #[command(flatten)]
+    output: DiffOutputArgs,
+    #[command(flatten)]
+    changes: ChangeArgs,
+    #[command(flatten)]
+    scope: ScopeArgs,
+    #[command(flatten)]
+    connection: ConnectionArgs,
+    #[command(flatten)]
+    wanted: WantedArgs,
+    /// What the first is compared with, in place of a cluster: another source, or PACKAGE@VERSION
+    #[arg(value_name = "NEW", requires = "source")]
+    new: Option<PathBuf>,
+}
+
+/// Runs the command.
+///
+/// # Errors
+/// When something is refused.
+pub(super) fn run(args: &DiffArgs) -> Result<ExitCode, Failure> {
+    let parts = Parts::applied(args.scope.scope);
+    if let Some(new) = &args.new {
+        return compare::run(&args.wanted, new, &parts, &args.output).map(code);
+    }
+    let session = Session::open(
+        &args.connection,
+        args.wanted.install.read.sources.request_timeout,
+    )?;
+    let mut problems = vec![];
+    let follows = if args.changes.force_upgrade {
+        Follows::Nothing
+    } else {
+        Follows::Installed(args.changes.name.as_deref())
+    };
+    let (wanted, rendered) = rendered(&session, &args.wanted, &parts, follows, &mut problems)?;
+    output::tell_problems(&problems, "");
+    let (output, _) = output::select(rendered.output, &output::Format::Yaml, &parts);
+    let survey = args
+        .changes
+        .survey(Asking::DryRunOrRead(args.changes.force()));
+    let planning = Planning {
+        connection: &session.connection,
+        patience: Duration::ZERO,
+        name: args.changes.name.as_deref(),
+        suffix: args.scope.suffix(),
+        survey: &survey,
+        holding: Holding::Nothing,
+    };
+    let planned = plan_all(output, &planning)?;
+    session.tell_warnings();
+    if planned.iter().any(|planned| planned.plan.compared > 0) {
+        output::tell(
+            "note: you may not write, so the server was not asked what it would do: the fields that are asked for were compared \
+             with what is there",
+        );
+    }
+    let mut differences = vec![];
+    for planned in &planned {
+        tell_unfinished(planned);
+        differences.extend(of_plan(&session.connection, planned)?);
+    }
+    let differs = diff_output::print(&differences, &args.output)?;
+    let refused = refused(&planned);
+    let ended = rendered.outcome.end(&wanted.installs);
+    refused
+        .map_or(Ok(()), Err)
+        .and(ended)
+        .map(|()| code(differs))
+}
+
+fn code(differs: Differs) -> ExitCode {
+    match differs {
+        Differs::Yes => ExitCode::from(1),
+        Differs::No => ExitCode::SUCCESS,
+    }
+}
+
+/// Tells of a run that did not finish.
+fn tell_unfinished(planned: &Planned) {
+    if let Some(stored) = &planned.stored
+        && let State::Running { what, who } = &stored.inventory.state
+    {
+        output::tell(&format!(
+            "Warning: the {what} of {} by {who} (run {}) did not finish; the next apply or cleanup goes on",
+            planned.install, stored.inventory.generation
+        ));
+    }
+}
+
+/// What a plan would change.
+fn of_plan(connection: &Connection, planned: &Planned) -> Result<Vec<Difference>, Failure> {
+    let plan = &planned.plan;
+    let mut pairs = vec![];
+    for change in plan.changes.iter().filter(|change| change.action.writes()) {
+        let before = match change.action {
+            Action::AfterDeletion => None,
+            _ => change.before.clone(),
+        };
+        let after = match (&change.after, &before) {
+            (Some(after), _) => after.clone(),
+            (None, Some(before)) => asked::laid_over(before, &change.asked),
+            (None, None) => change.asked.clone(),
+        };
+        pairs.push(Pair {
+            key: change.key.clone(),
+            before,
+            after: Some(after),
+            asked: Asked::Object(change.asked.clone()),
+        });
+    }
+    pairs.extend(plan.conflicts.iter().map(|conflict| Pair {
+        key: conflict.key.clone(),
+        before: Some(conflict.before.clone()),
+        after: Some(conflict.after.clone()),
+        asked: Asked::Object(conflict.asked.clone()),
+    }));
+    for removal in &plan.removals {
+        if let Fate::Delete { .. } = removal.fate {
+            let live = live::get(connection, &removal.resource, &removal.key);
+            pairs.push(Pair {
+                key: removal.key.clone(),
+                before: live.map_err(|error| api_failure(&error))?,
+                after: None,
+                asked: Asked::Nothing,
+            });
+        }
+    }
+    pairs.extend(of_accounts(connection, planned)?);
+    Ok(pairs.iter().filter_map(diff::difference).collect())
+}
+
+/// What entries would change.
+fn of_accounts(connection: &Connection, planned: &Planned) -> Result<Vec<Pair>, Failure> {
+    let plan = &planned.plan;
+    let touched = plan.adding.iter().chain(&plan.removing);
+    let live = live::accounts(connection, touched).map_err(|error| api_failure(&error))?;
+    let pairs = live.into_values().map(|before| {
+        let mut after = before.clone();
+        for patch in [
+            accounts::adding(&before, &plan.adding),
+            accounts::removing(&before, &plan.removing),
+        ] {
+            merge(&mut after, patch);
+        }
+        let key = live::key_of(&live::service_accounts(), &before);
+        Pair {
+            key,
+            asked: Asked::Object(after.clone()),
+            before: Some(before),
+            after: Some(after),
+        }
+    });
+    Ok(pairs.collect())
+}
+
+/// Puts the lists of a patch into an account.
+fn merge(account: &mut Value, patch: Option<Value>) {
+    let Some(Value::Object(patch)) = patch else {
+        return;
+    };
+    for (field, value) in patch {
+        if field != "metadata" {
+            account[field] = value;
+        }
+    }
+}
+
+/// Why plans are refused.
+fn refused(planned: &[Planned]) -> Option<Failure> {
+    let problems = planned
+        .iter()
+        .flat_map(|planned| planned.plan.problems.iter());
+    let (errors, told): (Vec<_>, Vec<_>) = problems.cloned().partition(Problem::is_error);
+    output::tell_problems(&told, "");
+    if errors.is_empty() {
+        return None;
+    }
+    let hint = hint(&errors);
+    let failure = Failure::new(Class::ClusterRefused, "apply would be refused");
+    let failure = failure.with_problems(errors);
+    Some(match hint {
+        Some(hint) => failure.with_hint(hint),
+        None => failure,
+    })
+}
