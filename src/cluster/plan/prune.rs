@@ -71,9 +71,12 @@ pub fn fate(
     }
     let labels = live.pointer("/metadata/labels");
     let label = labels.and_then(|labels| labels.get(PART_OF)?.as_str());
-    // Another install may own it, or have taken it over, and be gone.
-    let is_labelled = label
-        .is_some_and(|label| label == install.applyset_id() || others.owner_is_gone(label, live));
+    let is_labelled = label.is_some_and(|label| match member.hold {
+        // Another install may have taken it over, and be gone.
+        Hold::Owned => label == install.applyset_id() || others.owner_is_gone(label, live),
+        // The install of ours that owned it is gone: no inventory lists it any more.
+        _ => managed_fields::sets_label(live),
+    });
     if !is_labelled {
         return Fate::Forget(format!(
             "its label {PART_OF} no longer says that it is ours"
