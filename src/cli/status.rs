@@ -95,7 +95,7 @@ pub(super) fn run(args: &StatusArgs) -> Result<(), Failure> {
         }
     })?;
     for error in &broken {
-        output::tell(&format!("Warning: {error}"));
+        output::tell(&format!("Warning: {}", error.error));
     }
     let inventories = stored.into_iter().map(|stored| stored.inventory);
     let is_wanted = |inventory: &Inventory| {

@@ -11,7 +11,7 @@ use super::{
     connection::Connection,
     desired::{Desired, PART_OF},
     inventory::{self, InstallName, Inventory, InventoryError},
-    plan::{Found, Observed, Others, Seen},
+    plan::{Found, Observed, Others},
     request::{Force, Mode, Request},
     resource::{Kind, Resource, Resources, Scope},
 };
@@ -19,6 +19,8 @@ use crate::{concurrent::concurrently, manifest::ObjectKey};
 
 /// Requests that are waited for at the same time.
 pub const AT_ONCE: usize = 16;
+/// Times that an inventory is read that changes while it is read.
+const READINGS: usize = 5;
 
 /// An inventory, as it is stored.
 #[derive(Debug, Clone)]
@@ -29,6 +31,15 @@ pub struct Stored {
     pub first: Value,
     /// The names of its further Secrets.
     pub parts: Vec<String>,
+}
+
+/// An inventory that cannot be understood.
+#[derive(Debug)]
+pub struct Unreadable {
+    /// The install that it is of: objects have this id as their label.
+    pub applyset_id: String,
+    /// What is wrong with it.
+    pub error: InventoryError,
 }
 
 /// Why an inventory was not read.
@@ -160,17 +171,49 @@ fn whole(connection: &Connection, first: Value) -> Result<Stored, LiveError> {
 pub fn inventories(
     connection: &Connection,
     namespace: Option<&str>,
-) -> Result<(Vec<Stored>, Vec<InventoryError>), ApiError> {
+) -> Result<(Vec<Stored>, Vec<Unreadable>), ApiError> {
     let list = Request::list(&secrets(), namespace, inventory::PARENTS);
     let (mut read, mut broken) = (vec![], vec![]);
     for first in connection.list_all(&list)? {
-        match whole(connection, first) {
-            Ok(stored) => read.push(stored),
+        let key = key_of(&secrets(), &first);
+        match settled(connection, &key, first) {
+            Ok(stored) => read.extend(stored),
             Err(LiveError::Api(error)) => return Err(error),
-            Err(LiveError::Inventory(error)) => broken.push(error),
+            Err(LiveError::Inventory(error)) => broken.push(Unreadable {
+                applyset_id: inventory::applyset_id(&key.namespace, &key.name),
+                error,
+            }),
         }
     }
     Ok((read, broken))
+}
+
+/// A listed inventory; nothing when it is gone by now. Its parts are read one after the other while its own run may replace
+/// them, so that what cannot be understood is read again when it has changed.
+fn settled(
+    connection: &Connection,
+    key: &ObjectKey,
+    mut first: Value,
+) -> Result<Option<Stored>, LiveError> {
+    let mut readings = 0;
+    loop {
+        let version = first.pointer("/metadata/resourceVersion").cloned();
+        let error = match whole(connection, first) {
+            Err(LiveError::Inventory(error)) => error,
+            read => return read.map(Some),
+        };
+        readings += 1;
+        match get(connection, &secrets(), key)? {
+            None => return Ok(None),
+            Some(now)
+                if readings < READINGS
+                    && now.pointer("/metadata/resourceVersion") != version.as_ref() =>
+            {
+                first = now;
+            }
+            Some(_) => return Err(error.into()),
+        }
+    }
 }
 
 /// The inventories of all other installs that the user may see.
@@ -179,20 +222,21 @@ pub fn inventories(
 /// When the server lists not even those of the install's own namespace.
 pub fn others(connection: &Connection, install: &InstallName) -> Result<Others, ApiError> {
     let everywhere = inventories(connection, None);
-    let (found, seen) = match everywhere {
-        Err(error) if error.kind() == Some(RefusalKind::Forbidden) => {
-            let (found, _) = inventories(connection, Some(&install.namespace))?;
-            (found, Seen::Some)
-        }
-        found => match found? {
-            (found, broken) if broken.is_empty() => (found, Seen::All),
-            (found, _) => (found, Seen::Some),
-        },
+    let is_forbidden =
+        matches!(&everywhere, Err(error) if error.kind() == Some(RefusalKind::Forbidden));
+    let (found, broken) = if is_forbidden {
+        inventories(connection, Some(&install.namespace))?
+    } else {
+        everywhere?
     };
     let found = found.into_iter().map(|stored| stored.inventory);
     Ok(Others {
         inventories: found.filter(|other| other.install != *install).collect(),
-        seen,
+        unreadable: broken
+            .into_iter()
+            .map(|broken| broken.applyset_id)
+            .collect(),
+        are_all: !is_forbidden,
     })
 }
 

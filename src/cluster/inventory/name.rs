@@ -69,8 +69,7 @@ impl InstallName {
     /// The id of its ApplySet, which its objects carry as a label: `applyset-...-v1`.
     #[must_use]
     pub fn applyset_id(&self) -> String {
-        let parent = format!("{}.{}.Secret.", self.secret(), self.namespace);
-        applyset_id(&parent)
+        applyset_id(&self.namespace, &self.secret())
     }
 
     /// What names a part of its inventory.
@@ -96,8 +95,10 @@ pub fn is_our_key(key: &str) -> bool {
     OUR_KEYS.iter().any(|prefix| key.starts_with(prefix))
 }
 
-/// The id of the ApplySet whose parent is `name.namespace.kind.group`.
-fn applyset_id(parent: &str) -> String {
+/// The id of the ApplySet whose parent is a Secret.
+#[must_use]
+pub fn applyset_id(namespace: &str, secret: &str) -> String {
+    let parent = format!("{secret}.{namespace}.Secret.");
     let digest = Sha256::digest(parent.as_bytes());
     format!("applyset-{}-v1", URL_SAFE_NO_PAD.encode(digest))
 }
@@ -126,7 +127,7 @@ mod tests {
     #[test]
     fn ids_are_those_of_kubectl() {
         let expected = "applyset-0eFHV8ySqp7XoShsGvyWFQD3s96yqwHmzc4e0HR1dsY-v1";
-        assert_eq!(applyset_id("my-set.test.Secret."), expected);
+        assert_eq!(applyset_id("test", "my-set"), expected);
     }
 
     #[test]

@@ -256,18 +256,10 @@ impl Plan {
 pub struct Others {
     /// Their inventories.
     pub inventories: Vec<Inventory>,
-    /// Whether these are all.
-    pub seen: Seen,
-}
-
-/// Whether all inventories of a cluster are known.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub enum Seen {
-    /// They are.
-    All,
-    /// There may be more: the user may not see them, or they cannot be understood.
-    #[default]
-    Some,
+    /// The ids of those whose inventories cannot be understood.
+    pub unreadable: BTreeSet<String>,
+    /// Whether there are no more, in namespaces that the user may not see.
+    pub are_all: bool,
 }
 
 impl Others {
@@ -293,6 +285,7 @@ impl Others {
     /// is that program's.
     #[must_use]
     pub fn owner_is_gone(&self, id: &str, live: &Value) -> bool {
-        self.seen == Seen::All && self.named(id).is_none() && managed_fields::sets_label(live)
+        let is_known = self.named(id).is_some() || self.unreadable.contains(id);
+        self.are_all && !is_known && managed_fields::sets_label(live)
     }
 }
