@@ -1,6 +1,11 @@
 //! The flags that say where certificates come from, and the provider that they lead to.
 
-use std::{path::PathBuf, str::FromStr};
+use std::{
+    collections::BTreeMap,
+    path::PathBuf,
+    str::FromStr,
+    sync::{Mutex, PoisonError},
+};
 
 use clap::Args;
 use jiff::Timestamp;
@@ -16,8 +21,8 @@ use crate::{
     manifest::names,
     problem::Problem,
     render::certificates::{
-        CertManager, Certificate, CertificateProvider, NoCertificates, SelfSigned, ServiceCa,
-        Supplied, Supply,
+        CertManager, Certificate, CertificateProvider, NoCertificates, Pair, SelfSigned, ServiceCa,
+        Supplied, Supply, keep_or_make,
     },
     source,
 };
@@ -44,8 +49,8 @@ pub(super) trait Supplier: Sync {
     /// When there is no place to keep it, or it cannot be read, made or kept.
     fn supply(&self, certificate: &Certificate) -> Result<Supply, Failure>;
 
-    /// Where it is kept, for messages: `in certs`.
-    fn place(&self) -> String;
+    /// Where it is kept, for messages: `in certs`. Nothing when it is not, as nothing is to be said of it then.
+    fn place(&self) -> Option<String>;
 }
 
 /// The folder of `--cert-dir`.
@@ -57,9 +62,30 @@ impl Supplier for CertificateArgs {
         certificate_folder::supply(folder, certificate, Timestamp::now())
     }
 
-    fn place(&self) -> String {
+    fn place(&self) -> Option<String> {
         let folder = self.cert_dir.as_deref();
-        folder.map_or_else(String::new, |folder| format!("in {}", folder.display()))
+        folder.map(|folder| format!("in {}", folder.display()))
+    }
+}
+
+/// Certificates for what is looked at and not installed: the same for all that is rendered in a run, so that two versions
+/// do not differ by them.
+#[derive(Debug, Default)]
+pub(super) struct Passing(Mutex<BTreeMap<(String, String), Pair>>);
+
+impl Supplier for Passing {
+    fn supply(&self, certificate: &Certificate) -> Result<Supply, Failure> {
+        let key = (certificate.namespace.clone(), certificate.name.clone());
+        let mut pairs = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let found = pairs.get(&key).cloned();
+        let supply = keep_or_make(Ok(found), &certificate.dns_names(), Timestamp::now())
+            .map_err(|error| Failure::of(Class::Bug, &error))?;
+        pairs.insert(key, supply.pair().clone());
+        Ok(supply)
+    }
+
+    fn place(&self) -> Option<String> {
+        None
     }
 }
 
@@ -81,6 +107,14 @@ pub(super) struct Serving<'a> {
 }
 
 impl CertificateArgs {
+    /// The folder, where it is named; else the other one.
+    pub(super) fn or<'s>(&'s self, other: &'s dyn Supplier) -> &'s dyn Supplier {
+        match self.cert_dir {
+            Some(_) => self,
+            None => other,
+        }
+    }
+
     /// Whether there is a folder, should the flag ask for certificates that are kept in one.
     ///
     /// # Errors
@@ -130,7 +164,8 @@ fn self_signed(serving: Serving<'_>, notes: &mut Vec<Problem>) -> Result<SelfSig
     let pairs = certificates.map(|certificate| {
         is_secret_name(&certificate.name)?;
         let supply = serving.supplier.supply(&certificate)?;
-        notes.extend(note(&certificate, &supply, &serving.supplier.place()));
+        let place = serving.supplier.place();
+        notes.extend(place.and_then(|place| note(&certificate, &supply, &place)));
         Ok((certificate.name, supply.into_pair()))
     });
     let pairs = pairs.collect::<Result<_, Failure>>()?;

@@ -6,10 +6,9 @@ use clap::Args;
 use serde_json::Value;
 
 use super::{
-    apply::{ask, ended, entry_line},
     cluster::{
-        DeletingArgs, DryRun, Lines, Namespace, Session, api_failure, hold, line, live_failure,
-        namespace, parse_timeout,
+        DeletingArgs, DryRun, Lines, Namespace, Session, api_failure, ask, ended, hold, is_called,
+        line, live_failure, namespace, parse_timeout, refusal, show, waiting,
     },
     connection_args::ConnectionArgs,
     failure::{Class, Failure},
@@ -19,14 +18,16 @@ use super::{
 };
 use crate::{
     cluster::{
-        apply::{self, Failing, Job, Waiting},
+        answer::ApiError,
+        apply::{self, Failing, Job},
         connection::Connection,
-        desired::DesiredSet,
+        desired::{DesiredSet, PART_OF},
         inventory::{Content, InstallName, Inventory, State},
         live::{self, Asking, Stored},
         lock::Lock,
         plan::{Fate, Plan, Policy, Removal},
         request::{Force, Mode, Request},
+        rights,
         survey::{self, Missing, Safety, Survey},
         wait,
     },
@@ -93,10 +94,8 @@ pub(super) fn run(args: &CleanupArgs) -> Result<(), Failure> {
     let session = Session::open(&args.connection, args.request_timeout)?;
     let connection = &session.connection;
     if namespace(connection, &install.namespace)? == Namespace::Missing {
-        output::tell(&format!(
-            "{install} is not installed: there is no such namespace"
-        ));
-        return Ok(());
+        let reason = ": there is no such namespace";
+        return not_installed(args, connection, &install, reason);
     }
     let lock = match args.dry_run {
         DryRun::None => match hold(connection, &install, args.timeout) {
@@ -116,33 +115,69 @@ pub(super) fn run(args: &CleanupArgs) -> Result<(), Failure> {
     ended
 }
 
-/// There is no inventory. A run that was killed early may have left the namespace, which it had made for it.
+/// Tells that there is nothing to do, and which installs could have been meant.
+fn not_installed(
+    args: &CleanupArgs,
+    connection: &Connection,
+    install: &InstallName,
+    reason: &str,
+) -> Result<(), Failure> {
+    output::tell(&format!(
+        "{install} is not installed{reason}; nothing to do"
+    ));
+    // Who may not look everywhere is told no more.
+    let found = live::inventories(connection, None)
+        .or_else(|_| live::inventories(connection, Some(&install.namespace)));
+    let (stored, _) = found.unwrap_or_default();
+    for other in stored.into_iter().map(|stored| stored.inventory.install) {
+        if is_called(&other, &args.name) {
+            let InstallName { namespace, name } = &other;
+            output::tell(&format!(
+                "note: {other} is; `kubectl olm cleanup {name} -n {namespace}` removes it"
+            ));
+        }
+    }
+    Ok(())
+}
+
+/// There is no inventory. A run that was killed early may have left the namespace, which it had made for it; or one that
+/// was killed late had it deleted.
 fn nothing(
     args: &CleanupArgs,
     connection: &Connection,
     install: &InstallName,
 ) -> Result<(), Failure> {
-    let dry_run = args.dry_run;
-    let left = apply::left_namespace(connection, install).map_err(|error| api_failure(&error))?;
-    match left {
-        Some((key, uid)) if dry_run == DryRun::None => {
-            let delete = Request::delete(&live::namespaces(), &key, &uid, Mode::Write);
-            connection
-                .send(&delete)
-                .map_err(|error| api_failure(&error))?;
-            if args.wait {
-                gone(connection, &key, &uid, args.timeout)?;
-            }
-            output::print_text(&format!("{}\n", line(&key, "deleted", "", "")))
-        }
-        Some((key, _)) => {
-            output::print_text(&format!("{}\n", line(&key, "deleted", "", suffix(dry_run))))
-        }
-        None => {
-            output::tell(&format!("{install} is not installed; nothing to do"));
-            Ok(())
-        }
+    let key = live::namespace_key(&install.namespace);
+    let namespace = live::get(connection, &live::namespaces(), &key);
+    let namespace = namespace.map_err(|error| api_failure(&error))?;
+    let own = namespace.filter(|namespace| is_labelled(namespace, install));
+    if let Some(namespace) = own.filter(is_going) {
+        return wait_for_namespace(args, connection, &namespace);
     }
+    let left = apply::left_namespace(connection, install).map_err(|error| api_failure(&error))?;
+    let Some((key, uid)) = left else {
+        return not_installed(args, connection, install, "");
+    };
+    let goes = Plan {
+        removals: vec![Removal {
+            key: key.clone(),
+            resource: live::namespaces(),
+            fate: Fate::Delete { uid: uid.clone() },
+        }],
+        ..Plan::default()
+    };
+    if args.dry_run != DryRun::None {
+        return show(&goes, args.dry_run);
+    }
+    confirm(args, install, &goes, &[])?;
+    let delete = Request::delete(&live::namespaces(), &key, &uid, Mode::Write);
+    connection
+        .send(&delete)
+        .map_err(|error| api_failure(&error))?;
+    if args.wait {
+        gone(connection, &key, &uid, args.timeout)?;
+    }
+    output::print_text(&format!("{}\n", line(&key, "deleted", "", "")))
 }
 
 /// An install could not be held. In a namespace that is being deleted nothing can be; when all that is left of the install
@@ -159,15 +194,34 @@ fn going_namespace(
         output::tell(&format!("{install} is gone with its namespace"));
         return Ok(());
     };
-    let goes = namespace.pointer("/metadata/deletionTimestamp").is_some();
     let stored = live::stored(connection, install).map_err(|error| live_failure(&error))?;
     let mut objects = stored
         .iter()
         .flat_map(|stored| stored.inventory.objects.keys());
     let is_in_it = |left: &ObjectKey| *left == key || left.namespace == key.name;
-    if !goes || !objects.all(is_in_it) {
+    if !is_going(&namespace) || !objects.all(is_in_it) {
         return Err(failure);
     }
+    wait_for_namespace(args, connection, &namespace)
+}
+
+fn is_going(namespace: &Value) -> bool {
+    namespace.pointer("/metadata/deletionTimestamp").is_some()
+}
+
+fn is_labelled(namespace: &Value, install: &InstallName) -> bool {
+    let labels = namespace.pointer("/metadata/labels");
+    let label = labels.and_then(|labels| labels.get(PART_OF)?.as_str());
+    label == Some(&install.applyset_id())
+}
+
+/// Waits for a namespace that is being deleted.
+fn wait_for_namespace(
+    args: &CleanupArgs,
+    connection: &Connection,
+    namespace: &Value,
+) -> Result<(), Failure> {
+    let key = live::namespace_key(&args.namespace);
     let uid = namespace.pointer("/metadata/uid").and_then(Value::as_str);
     if args.wait {
         gone(connection, &key, uid.unwrap_or_default(), args.timeout)?;
@@ -194,6 +248,7 @@ fn gone(
     Err(failure.with_hint("it is being deleted; nothing else of the install is left"))
 }
 
+/// Removes what an inventory lists.
 fn clean(
     args: &CleanupArgs,
     session: &Session,
@@ -204,71 +259,29 @@ fn clean(
     let install = stored.inventory.install.clone();
     let others = live::others(connection, &install).map_err(|error| api_failure(&error))?;
     let others = others.inventories;
-    let needing: Vec<_> = others
-        .iter()
-        .filter(|other| needs(other, &stored.inventory))
-        .map(|other| other.install.to_string())
-        .collect();
-    if !needing.is_empty() {
-        let message = format!(
-            "{install} is needed by {}; nothing was changed",
-            needing.join(", ")
-        );
-        let failure = Failure::new(Class::ClusterRefused, message);
-        return Err(failure.with_hint("remove what needs it first"));
+    is_needed(&stored.inventory, &others)?;
+    let (plan, first) = plan(args, connection, &stored).map_err(|error| api_failure(&error))?;
+    if plan.is_refused() {
+        let message = format!("{install} cannot be removed; nothing was changed");
+        let hint = "`kubectl olm rbac` prints what an account needs";
+        return Err(refusal(plan.problems, message).with_hint(hint));
     }
-    let content = stored.inventory.content.clone();
-    let survey = Survey {
-        policy: Policy::default(),
-        asking: Asking::Read,
-        missing: Missing::Skip,
-        safety: Safety::None,
-        deleting: args.deleting.deleting(),
-    };
-    let plan = survey::plan(
-        connection,
-        &install,
-        &DesiredSet::default(),
-        Some(&stored),
-        &survey,
-    )
-    .map_err(|error| api_failure(&error))?;
-    let first = match args.deleting.deleting().custom_resources {
-        true => apply::custom_resources(connection, &plan).map_err(|error| api_failure(&error))?,
-        false => vec![],
-    };
     let Some(lock) = lock else {
-        return show(connection, &first, &plan, args.dry_run);
+        return try_out(args, connection, plan, first);
     };
     if let State::Running { what, who } = &stored.inventory.state {
         output::tell(&format!(
             "Warning: the {what} of {install} by {who} did not finish"
         ));
     }
-    let going: Vec<_> = going(&plan).map(ObjectKey::to_string).collect();
-    if !args.yes && !going.is_empty() {
-        let mut what = format!(
-            "This deletes {} objects of {install}: {}.",
-            going.len(),
-            going.join(", ")
-        );
-        if !first.is_empty() {
-            what = format!("{what} With them go {} custom resources.", first.len());
-        }
-        if let Some(failure) = ask(&what) {
-            return Err(failure);
-        }
-    }
+    confirm(args, &install, &plan, &first)?;
+    let content = stored.inventory.content.clone();
     let report = Lines::default();
     let job = Job {
         connection,
         lock,
         report: &report,
-        waiting: if args.wait {
-            Waiting::For(args.timeout)
-        } else {
-            Waiting::No
-        },
+        waiting: waiting(args.wait, args.timeout),
         force: Force::No,
         failing: Failing::GoOn,
         who: lock.holder().to_string(),
@@ -276,7 +289,7 @@ fn clean(
     let outcome = apply::clean(&job, &first, &plan, stored)
         .map_err(|error| api_failure(&error).with_detail("nothing was changed"))?;
     session.tell_warnings();
-    ended(&install.to_string(), &plan, outcome, "cleanup")?;
+    ended(&install, &plan, outcome, "cleanup")?;
     for other in others.iter().filter(|other| is_left(other, &content)) {
         let InstallName { namespace, name } = &other.install;
         output::tell(&format!(
@@ -285,6 +298,75 @@ fn clean(
         ));
     }
     Ok(())
+}
+
+/// Refuses to remove what other installs need.
+fn is_needed(inventory: &Inventory, others: &[Inventory]) -> Result<(), Failure> {
+    let needing: Vec<_> = others
+        .iter()
+        .filter(|other| needs(other, inventory))
+        .map(|other| other.install.to_string())
+        .collect();
+    if needing.is_empty() {
+        return Ok(());
+    }
+    let message = format!(
+        "{} is needed by {}; nothing was changed",
+        inventory.install,
+        needing.join(", ")
+    );
+    Err(Failure::new(Class::ClusterRefused, message).with_hint("remove what needs it first"))
+}
+
+/// What goes, and the custom resources that go before, with the rights that the user lacks for it.
+fn plan(
+    args: &CleanupArgs,
+    connection: &Connection,
+    stored: &Stored,
+) -> Result<(Plan, Vec<Removal>), ApiError> {
+    let deleting = args.deleting.deleting();
+    let survey = Survey {
+        policy: Policy::default(),
+        asking: Asking::Read,
+        missing: Missing::Skip,
+        safety: Safety::None,
+        deleting,
+    };
+    let install = &stored.inventory.install;
+    let nothing = DesiredSet::default();
+    let mut plan = survey::plan(connection, install, &nothing, Some(stored), &survey)?;
+    let first = match deleting.custom_resources {
+        true => apply::custom_resources(connection, &plan)?,
+        false => vec![],
+    };
+    if args.dry_run != DryRun::Client {
+        rights::to_clean(connection, &mut plan, &first, install)?;
+    }
+    Ok((plan, first))
+}
+
+/// Asks whether to delete what goes.
+fn confirm(
+    args: &CleanupArgs,
+    install: &InstallName,
+    plan: &Plan,
+    first: &[Removal],
+) -> Result<(), Failure> {
+    let removals = plan.removals.iter();
+    let going = removals.filter(|removal| matches!(removal.fate, Fate::Delete { .. }));
+    let going: Vec<_> = going.map(|removal| removal.key.to_string()).collect();
+    if args.yes || going.is_empty() {
+        return Ok(());
+    }
+    let objects = match going.len() {
+        1 => "1 object".to_owned(),
+        count => format!("{count} objects"),
+    };
+    let mut what = format!("This deletes {objects} of {install}: {}.", going.join(", "));
+    if !first.is_empty() {
+        what = format!("{what} With them go {} custom resources.", first.len());
+    }
+    ask(&what).map_or(Ok(()), Err)
 }
 
 /// Whether an install needs another one, which was installed for it.
@@ -305,45 +387,28 @@ fn is_of(bundle: &str, content: &Content) -> bool {
     bundle == content.bundle || rest.is_some_and(|rest| rest.starts_with(".v"))
 }
 
-/// The objects that go.
-fn going(plan: &Plan) -> impl Iterator<Item = &ObjectKey> {
-    let removals = plan.removals.iter();
-    let going = removals.filter(|removal| matches!(removal.fate, Fate::Delete { .. }));
-    going.map(|removal| &removal.key)
-}
-
 /// Shows what would go, and asks the server whether it may.
-fn show(
+fn try_out(
+    args: &CleanupArgs,
     connection: &Connection,
-    first: &[Removal],
-    plan: &Plan,
-    dry_run: DryRun,
+    mut plan: Plan,
+    first: Vec<Removal>,
 ) -> Result<(), Failure> {
-    let (mut lines, mut refused) = (String::new(), vec![]);
-    for entry in &plan.removing {
-        lines.push_str(&entry_line(entry, suffix(dry_run)));
+    let mut refused = vec![];
+    plan.removals.splice(..0, first);
+    if args.dry_run == DryRun::Server {
+        plan.removals.retain(|removal| {
+            let Fate::Delete { uid } = &removal.fate else {
+                return true;
+            };
+            let delete = Request::delete(&removal.resource, &removal.key, uid, Mode::DryRun);
+            let answer = connection.send(&delete);
+            let is_allowed = answer.is_ok();
+            refused.extend(answer.err());
+            is_allowed
+        });
     }
-    for removal in first.iter().chain(&plan.removals) {
-        let (word, note) = match &removal.fate {
-            Fate::Gone => continue,
-            Fate::Delete { uid } => {
-                let delete = Request::delete(&removal.resource, &removal.key, uid, Mode::DryRun);
-                if dry_run == DryRun::Server
-                    && let Err(error) = connection.send(&delete)
-                {
-                    refused.push(error);
-                    continue;
-                }
-                ("deleted", "")
-            }
-            Fate::Forget(note) => ("left alone", note.as_str()),
-            Fate::Keep(note) => ("kept", note.as_str()),
-            Fate::Unverifiable(note) => ("not checked", note.as_str()),
-        };
-        lines.push_str(&line(&removal.key, word, note, suffix(dry_run)));
-        lines.push('\n');
-    }
-    output::print_text(&lines)?;
+    show(&plan, args.dry_run)?;
     let mut refused = refused.into_iter();
     let Some(first) = refused.next() else {
         return Ok(());
@@ -352,11 +417,4 @@ fn show(
     Err(refused.fold(failure, |failure, error| {
         failure.with_detail(error.to_string())
     }))
-}
-
-fn suffix(dry_run: DryRun) -> &'static str {
-    match dry_run {
-        DryRun::Server => " (server dry run)",
-        _ => " (dry run)",
-    }
 }

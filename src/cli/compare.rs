@@ -5,6 +5,7 @@ use std::{fmt::Write, path::Path};
 use serde_json::{Value, json};
 
 use super::{
+    certificate_args::{Passing, Supplier},
     diff_output::{self, DiffOutputArgs, Differs},
     failure::{Class, Failure},
     inputs::Inputs,
@@ -41,13 +42,20 @@ pub(super) fn run(
     form: &DiffOutputArgs,
 ) -> Result<Differs, Failure> {
     let old = wanted.source.as_deref().unwrap_or_else(|| Path::new(""));
-    let old = render(wanted, old, parts)?;
-    let new = render(wanted, new, parts)?;
+    let passing = Passing::default();
+    let certificates = wanted.install.certificates.or(&passing);
+    let old = render(wanted, old, parts, certificates)?;
+    let new = render(wanted, new, parts, certificates)?;
     show(&old, &new, form)
 }
 
 /// The objects of a source or of a version of a package.
-fn render(args: &WantedArgs, source: &Path, parts: &Parts) -> Result<Vec<Manifest>, Failure> {
+fn render(
+    args: &WantedArgs,
+    source: &Path,
+    parts: &Parts,
+    certificates: &dyn Supplier,
+) -> Result<Vec<Manifest>, Failure> {
     let prefix = format!("{}: ", source.display());
     let mut problems = vec![];
     let inputs = Inputs::read(args, &mut problems)?;
@@ -56,7 +64,8 @@ fn render(args: &WantedArgs, source: &Path, parts: &Parts) -> Result<Vec<Manifes
         install_from(install, source)?;
     }
     let sources = inputs.open_sources(&wanted, &args.install)?;
-    let run = inputs.run(args, &sources, (Purpose::Install, parts));
+    let mut run = inputs.run(args, &sources, (Purpose::Install, parts));
+    run.certificates = certificates;
     let rendered = installs::render(&wanted, run)?;
     problems.extend(rendered.outcome.told());
     output::tell_problems(&problems, &prefix);

@@ -6,14 +6,14 @@ use clap::Args;
 use serde_json::Value;
 
 use super::{
-    apply::hint,
     cluster::{
-        ChangeArgs, Follows, Holding, Planned, Planning, Session, api_failure, plan_all, rendered,
+        ChangeArgs, Holding, Planned, Planning, Rendering, Session, api_failure, plan_all, refusal,
+        rendered,
     },
     compare,
     connection_args::ConnectionArgs,
     diff_output::{self, DiffOutputArgs, Differs},
-    failure::{Class, Failure},
+    failure::Failure,
     output,
     parts::Parts,
     scope::ScopeArgs,
@@ -24,7 +24,6 @@ use crate::{
         accounts, asked,
         connection::Connection,
         diff::{self, Asked, Difference, Pair},
-        inventory::State,
         live::{self, Asking},
         plan::{Action, Fate},
     },
@@ -76,14 +75,15 @@ pub(super) fn run(args: &DiffArgs) -> Result<ExitCode, Failure> {
         args.wanted.install.read.sources.request_timeout,
     )?;
     let mut problems = vec![];
-    let follows = if args.changes.force_upgrade {
-        Follows::Nothing
-    } else {
-        Follows::Installed(args.changes.name.as_deref())
+    let rendering = Rendering {
+        parts: &parts,
+        follows: args.changes.follows(),
+        holding: Holding::Nothing,
     };
-    let (wanted, rendered) = rendered(&session, &args.wanted, &parts, follows, &mut problems)?;
+    let (wanted, rendered) = rendered(&session, &args.wanted, &rendering, &mut problems)?;
     output::tell_problems(&problems, "");
     let (output, _) = output::select(rendered.output, &output::Format::Yaml, &parts);
+    args.changes.is_adoptable(&output)?;
     let survey = args
         .changes
         .survey(Asking::DryRunOrRead(args.changes.force()));
@@ -105,7 +105,11 @@ pub(super) fn run(args: &DiffArgs) -> Result<ExitCode, Failure> {
     }
     let mut differences = vec![];
     for planned in &planned {
-        tell_unfinished(planned);
+        if let Some(text) = planned.unfinished() {
+            output::tell(&format!(
+                "Warning: {text}; the next apply or cleanup goes on"
+            ));
+        }
         differences.extend(of_plan(&session.connection, planned)?);
     }
     let differs = diff_output::print(&differences, &args.output)?;
@@ -121,18 +125,6 @@ fn code(differs: Differs) -> ExitCode {
     match differs {
         Differs::Yes => ExitCode::from(1),
         Differs::No => ExitCode::SUCCESS,
-    }
-}
-
-/// Tells of a run that did not finish.
-fn tell_unfinished(planned: &Planned) {
-    if let Some(stored) = &planned.stored
-        && let State::Running { what, who } = &stored.inventory.state
-    {
-        output::tell(&format!(
-            "Warning: the {what} of {} by {who} (run {}) did not finish; the next apply or cleanup goes on",
-            planned.install, stored.inventory.generation
-        ));
     }
 }
 
@@ -224,11 +216,5 @@ fn refused(planned: &[Planned]) -> Option<Failure> {
     if errors.is_empty() {
         return None;
     }
-    let hint = hint(&errors);
-    let failure = Failure::new(Class::ClusterRefused, "apply would be refused");
-    let failure = failure.with_problems(errors);
-    Some(match hint {
-        Some(hint) => failure.with_hint(hint),
-        None => failure,
-    })
+    Some(refusal(errors, "apply would be refused".to_owned()))
 }

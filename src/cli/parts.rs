@@ -160,6 +160,11 @@ impl Parts {
         }
     }
 
+    /// Which scope is output; both where none is named.
+    pub(super) fn scope(&self) -> Option<Scope> {
+        self.scope
+    }
+
     /// Whether anything of a part is output.
     pub(super) fn has(&self, part: Part) -> bool {
         self.parts.contains(&part)

@@ -6,6 +6,7 @@ use clap::{Args, ValueEnum};
 use serde_json::{Value, json};
 
 use super::{
+    certificate_args::Passing,
     cluster::with_shared,
     compare::subject,
     failure::{Class, Failure},
@@ -13,6 +14,7 @@ use super::{
     installs::{self, Purpose},
     output::{self, Format as OutputFormat},
     parts::Parts,
+    scope::ScopeArgs,
     text::{printable, problem_lines},
     wanted_args::WantedArgs,
 };
@@ -52,6 +54,8 @@ pub(super) struct RbacArgs {
     #[arg(long, value_name = "NAMESPACE/NAME", value_parser = parse_account)]
     service_account: Option<Subject>,
     #[command(flatten)]
+    scope: ScopeArgs,
+    #[command(flatten)]
     wanted: WantedArgs,
 }
 
@@ -80,12 +84,14 @@ fn parse_account(text: &str) -> Result<Subject, String> {
 /// When something is refused, or the rights cannot be printed.
 pub(super) fn run(args: &RbacArgs) -> Result<(), Failure> {
     let form = form(args)?;
-    let parts = Parts::applied(None);
+    let parts = Parts::applied(args.scope.scope);
     let mut problems = vec![];
     let inputs = Inputs::read(&args.wanted, &mut problems)?;
     let wanted = inputs.wanted(&args.wanted, &parts, &mut problems)?;
     let sources = inputs.open_sources(&wanted, &args.wanted.install)?;
-    let run = inputs.run(&args.wanted, &sources, (Purpose::Install, &parts));
+    let mut run = inputs.run(&args.wanted, &sources, (Purpose::Install, &parts));
+    let passing = Passing::default();
+    run.certificates = args.wanted.install.certificates.or(&passing);
     let rendered = installs::render(&wanted, run)?;
     problems.extend(rendered.outcome.told());
     output::tell_problems(&problems, "");
@@ -128,7 +134,8 @@ fn needed(output: output::Output, args: &RbacArgs) -> Result<Vec<Manifest>, Fail
         }
         let given = args.name.as_deref().filter(|_| about.id.is_some());
         let name = given.unwrap_or(&about.name);
-        let install = InstallName::new(&about.namespace, name)
+        let name = format!("{name}{}", args.scope.suffix());
+        let install = InstallName::new(&about.namespace, &name)
             .map_err(|reason| Failure::new(Class::Usage, reason))?;
         let manifests: Vec<_> = objects.into_iter().map(|(_, manifest)| manifest).collect();
         let inventory = install.secret();

@@ -9,7 +9,7 @@ use super::{
     catalog_args::CatalogArgs,
     cluster::{Session, api_failure, is_called},
     connection_args::ConnectionArgs,
-    failure::Failure,
+    failure::{Class, Failure},
     newer::newer,
     output::{self, TextFormat},
     source_args::SourceArgs,
@@ -20,7 +20,7 @@ use crate::{
         answer::{ApiError, RefusalKind},
         connection::Connection,
         health::{self, Health},
-        inventory::{Hold, Inventory, State},
+        inventory::{Hold, Inventory, Member, State},
         live::{self, AT_ONCE},
         managed_fields, survey,
     },
@@ -113,15 +113,25 @@ pub(super) fn run(args: &StatusArgs) -> Result<(), Failure> {
             status.newer = newer(&status.inventory.content, &catalogs)?;
         }
     }
-    if statuses.is_empty() && args.output == TextFormat::Text {
-        let place = match &args.namespace {
-            Some(namespace) => format!("in namespace {namespace}"),
-            None => "in any namespace".to_owned(),
-        };
-        output::tell(&format!("nothing is installed {place}"));
-        return Ok(());
+    if statuses.is_empty() && (args.output == TextFormat::Text || args.name.is_some()) {
+        return nothing(args);
     }
     output::print_as(args.output, || text(&statuses), || value(&statuses))
+}
+
+/// Tells that nothing is installed; a name that nothing has may be mistyped.
+fn nothing(args: &StatusArgs) -> Result<(), Failure> {
+    let place = match &args.namespace {
+        Some(namespace) => format!("in namespace {namespace}"),
+        None => "in any namespace".to_owned(),
+    };
+    let Some(name) = &args.name else {
+        output::tell(&format!("nothing is installed {place}"));
+        return Ok(());
+    };
+    let message = format!("no install {place} is called {name}");
+    let hint = "`kubectl olm status` lists what is installed";
+    Err(Failure::new(Class::ClusterRefused, message).with_hint(hint))
 }
 
 /// Looks at the objects of an install.
@@ -144,7 +154,13 @@ fn status(connection: &Connection, inventory: Inventory) -> Status {
     for ((key, member), looked) in members.into_iter().zip(looked) {
         let live = match looked {
             Ok(Some(None)) => {
-                drifted.insert(key.clone(), "missing");
+                let reason = if member.uid.is_some() {
+                    drifted.insert(key.clone(), "missing");
+                    "it is not there any more"
+                } else {
+                    "it is not there yet"
+                };
+                unhealthy.insert(key.clone(), reason.to_owned());
                 continue;
             }
             Ok(Some(Some(live))) => Some(live),
@@ -157,11 +173,8 @@ fn status(connection: &Connection, inventory: Inventory) -> Status {
         let Some(live) = live else {
             continue;
         };
-        let uid = live.pointer("/metadata/uid").and_then(Value::as_str);
-        if member.uid.is_some() && member.uid.as_deref() != uid {
-            drifted.insert(key.clone(), "replaced");
-        } else if member.hold == Hold::Owned && managed_fields::ours(&live) != member.managed {
-            drifted.insert(key.clone(), "changed");
+        if let Some(how) = drift(member, &live) {
+            drifted.insert(key.clone(), how);
         }
         let reason = match health::of(&live) {
             Health::Current => continue,
@@ -179,15 +192,30 @@ fn status(connection: &Connection, inventory: Inventory) -> Status {
     }
 }
 
+/// How a live object differs from what was applied. Of one that a run has not said it made, nobody knows.
+fn drift(member: &Member, live: &Value) -> Option<&'static str> {
+    let known = member.uid.as_deref()?;
+    let uid = live.pointer("/metadata/uid").and_then(Value::as_str);
+    if uid != Some(known) {
+        return Some("replaced");
+    }
+    let is_changed = member.hold == Hold::Owned && managed_fields::ours(live) != member.managed;
+    is_changed.then_some("changed")
+}
+
 impl Status {
     fn state(&self) -> String {
         match &self.inventory.state {
             State::Done => "installed".to_owned(),
+            State::Removed => "removed, not all".to_owned(),
             State::Running { what, .. } => format!("{what} unfinished"),
         }
     }
 
     fn health(&self) -> String {
+        if self.inventory.state == State::Removed {
+            return "-".to_owned();
+        }
         match self.unhealthy.len() {
             0 if self.unchecked.is_empty() => "ready".to_owned(),
             0 => format!("{} not checked", objects(self.unchecked.len())),
@@ -248,8 +276,13 @@ fn text(statuses: &[Status]) -> String {
         let name = &status.inventory.install;
         if let State::Running { what, who } = &status.inventory.state {
             text.push_str(&format!(
-                "\n{name}: the {what} by {who} did not finish; run it again to continue\n"
+                "\n{name}: the {what} by {who} did not finish; run it again to continue"
             ));
+        }
+        if status.inventory.state == State::Removed {
+            let kept = status.inventory.objects.keys().map(ObjectKey::to_string);
+            let kept: Vec<_> = kept.collect();
+            text.push_str(&format!("\n{name}: cleanup kept {}", kept.join(", ")));
         }
         if let Some(newer) = &status.newer {
             text.push_str(&format!("\n{name}: it can be upgraded to {newer}"));
@@ -284,7 +317,7 @@ fn value(statuses: &[Status]) -> Value {
             .map(|(key, how)| (key.clone(), (*how).to_owned()))
             .collect();
         let by = match &inventory.state {
-            State::Done => Value::Null,
+            State::Done | State::Removed => Value::Null,
             State::Running { what, who } => json!({"what": what, "who": who}),
         };
         json!({
@@ -298,6 +331,7 @@ fn value(statuses: &[Status]) -> Value {
             "generation": inventory.generation,
             "newer": status.newer,
             "unfinished": by,
+            "removed": inventory.state == State::Removed,
             "requiredBy": inventory.required_by,
             "objects": inventory.objects.len(),
             "notReady": told(&status.unhealthy),

@@ -243,6 +243,45 @@ fn wait_until_allowed(user: &str, namespace: &str, rule: &Value, is_allowed: boo
     }
 }
 
+/// Who may apply an install is not always the one who may remove it.
+#[test]
+fn who_may_not_delete_is_told_of_all_before_anything_is_removed() {
+    let (stage, user) = (Stage::new(), "no-deleter");
+    let applied = run_as(&stage, administrator(), ("apply", "v1"), &[]);
+    expect(&applied, 0, &[]);
+    put(&json!({
+        "apiVersion": "rbac.authorization.k8s.io/v1", "kind": "Role",
+        "metadata": {"name": "no-deleter", "namespace": stage.namespace},
+        "rules": [{"apiGroups": ["*"], "resources": ["*"], "verbs": ["get", "list", "create", "update", "patch"]}],
+    }));
+    put(&json!({
+        "apiVersion": "rbac.authorization.k8s.io/v1", "kind": "RoleBinding",
+        "metadata": {"name": "no-deleter", "namespace": stage.namespace},
+        "roleRef": {"apiGroup": "rbac.authorization.k8s.io", "kind": "Role", "name": "no-deleter"},
+        "subjects": [{"apiGroup": "rbac.authorization.k8s.io", "kind": "User", "name": user}],
+    }));
+    let may =
+        json!({"apiGroups": ["coordination.k8s.io"], "resources": ["leases"], "verbs": ["create"]});
+    wait_until_allowed(user, &stage.namespace, &may, true);
+    stage.proxy.settle();
+    let service = stage.rename("you may not delete services twelve-metrics in namespace");
+    let definition = stage.rename("dozens.twelve.example.com in the whole cluster");
+    let inventory = stage.rename("you may not delete secrets kubectl-olm.twelve-operator");
+    let refused = cleanup(&stage, user, &[]);
+    expect(
+        &refused,
+        5,
+        &[
+            &service,
+            &definition,
+            &inventory,
+            "nothing was changed",
+            "kubectl olm rbac",
+        ],
+    );
+    assert_eq!(writes(&stage), [""; 0]);
+}
+
 #[test]
 fn who_may_only_read_sees_what_differs() {
     let stage = Stage::new();

@@ -154,6 +154,65 @@ fn a_self_signed_certificate_is_made_once() {
     );
 }
 
+/// The part of the whole cluster trusts the certificate that is in the other part, be it there already or in a folder.
+#[test]
+fn both_scopes_have_one_certificate() {
+    let (quiet, _turn) = quiet();
+    let namespace = quiet.namespace("scopes");
+    let with = |word: &str, scope: &str| {
+        let bundle = "testdata/bundles/queue-operator";
+        let flags = ["-n", &namespace, "--certs", "self-signed", "--scope", scope];
+        at(quiet, &[&[word, bundle], &flags[..]].concat())
+    };
+    let hint = "apply --scope namespaced first";
+    ends(
+        with("apply", "cluster"),
+        5,
+        &["the certificate that the webhooks are to trust", hint],
+    );
+    let told = "trust its new certificate once --scope cluster is applied";
+    ends(
+        with("apply", "namespaced"),
+        0,
+        &[told, "kept in its Secret"],
+    );
+    ends(with("apply", "cluster"), 0, &["created"]);
+    let first = |kind: &str, path: &str| {
+        let path = format!("jsonpath={path}");
+        quiet.get(&["get", kind, "-n", &namespace, "-o", &path])
+    };
+    let authority = first(
+        "secrets",
+        "{.items[?(@.type==\"kubernetes.io/tls\")].data.ca\\.crt}",
+    );
+    let trusted = first(
+        "validatingwebhookconfigurations",
+        "{.items[0].webhooks[0].clientConfig.caBundle}",
+    );
+    assert!(!authority.is_empty());
+    assert_eq!(trusted, authority);
+    for scope in ["cluster", "namespaced"] {
+        assert_eq!(ends(with("diff", scope), 0, &[]), "");
+    }
+    // The name alone is that of neither.
+    let part = |name: &str| at(quiet, &["cleanup", name, "-n", &namespace, "--yes"]);
+    let meant = format!("`kubectl olm cleanup queue-operator.cluster -n {namespace}` removes it");
+    ends(
+        part("queue-operator"),
+        0,
+        &["is not installed; nothing to do", &meant],
+    );
+    for name in ["queue-operator.namespaced", "queue-operator.cluster"] {
+        ends(part(name), 0, &["deleted"]);
+    }
+    let status = at(quiet, &["status", "queue-operator", "-n", &namespace]);
+    ends(
+        status,
+        5,
+        &["no install in namespace", "is called queue-operator"],
+    );
+}
+
 #[test]
 fn what_a_package_needs_is_an_install_of_its_own_and_stays_as_long_as_it_is_needed() {
     let (quiet, _turn) = quiet();

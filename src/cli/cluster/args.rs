@@ -4,7 +4,16 @@ use std::{collections::BTreeSet, time::Duration};
 
 use clap::{Args, ValueEnum};
 
+use super::{
+    super::{
+        failure::{Class, Failure},
+        output::Output,
+    },
+    session::Follows,
+};
+
 use crate::cluster::{
+    apply::Waiting,
     live::Asking,
     plan::{Adopt, Ours, Policy, Recreate},
     request::Force,
@@ -37,7 +46,7 @@ pub(in crate::cli) struct ChangeArgs {
     crd_upgrade_safety: SafetyWord,
     /// Install the version that is wanted even when the catalog knows no way to it from the one that is installed
     #[arg(long, help_heading = HEADING)]
-    pub force_upgrade: bool,
+    force_upgrade: bool,
     #[command(flatten)]
     pub deleting: DeletingArgs,
 }
@@ -91,6 +100,37 @@ impl ChangeArgs {
         }
     }
 
+    /// Whether what is to be taken over is among what is rendered.
+    ///
+    /// # Errors
+    /// When it is not: it may be mistyped.
+    pub(in crate::cli) fn is_adoptable(&self, output: &Output) -> Result<(), Failure> {
+        let keys: BTreeSet<_> = output
+            .manifests()
+            .map(|manifest| manifest.key().to_string())
+            .collect();
+        let unknown = self
+            .adopt
+            .iter()
+            .filter(|name| *name != "all" && !keys.contains(*name));
+        let unknown: Vec<_> = unknown.map(String::as_str).collect();
+        if unknown.is_empty() {
+            return Ok(());
+        }
+        let message = format!("--adopt {}: no such object is installed", unknown.join(","));
+        let hint = "name objects as the refusal does, such as deployment.apps/manager";
+        Err(Failure::new(Class::Usage, message).with_hint(hint))
+    }
+
+    /// Whether the version that is installed counts for the one that is chosen.
+    pub(in crate::cli) fn follows(&self) -> Follows<'_> {
+        if self.force_upgrade {
+            Follows::Nothing
+        } else {
+            Follows::Installed(self.name.as_deref())
+        }
+    }
+
     /// How plans are made, when objects are asked about like this.
     pub(in crate::cli) fn survey(&self, asking: Asking) -> Survey {
         let names: BTreeSet<_> = self.adopt.iter().cloned().collect();
@@ -121,6 +161,15 @@ impl ChangeArgs {
             },
             deleting: self.deleting.deleting(),
         }
+    }
+}
+
+/// What `--wait` and `--timeout` say.
+pub(in crate::cli) fn waiting(wait: bool, timeout: Duration) -> Waiting {
+    if wait {
+        Waiting::For(timeout)
+    } else {
+        Waiting::No
     }
 }
 

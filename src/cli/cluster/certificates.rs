@@ -1,34 +1,115 @@
 //! The certificates of `--certs self-signed`, kept in the Secrets that pods serve with.
 
+use std::sync::{Mutex, PoisonError};
+
 use jiff::Timestamp;
 
 use super::{
     super::{
         certificate_args::Supplier,
         failure::{Class, Failure},
+        scope::Scope,
     },
     failures::api_failure,
+    planned::Holding,
 };
 use crate::{
-    cluster::{connection::Connection, live},
+    cluster::{answer::RefusalKind, connection::Connection, live},
+    problem::Problem,
     render::certificates::{Certificate, Pair, Supply, keep_or_make},
 };
 
+/// The rule of what there is to say about certificates.
+const RULE: &str = "certificates";
+
 /// The Secrets of a cluster: what is in one is used until a month before it expires.
-pub(super) struct LiveSecrets<'c>(pub(super) &'c Connection);
+pub(super) struct LiveSecrets<'c> {
+    connection: &'c Connection,
+    /// The part of the install that is meant. The Secret is in the namespaced part, and the cluster's part trusts it.
+    scope: Option<Scope>,
+    /// Whether what is made will be in the cluster.
+    holding: Holding,
+    told: Mutex<Vec<Problem>>,
+}
+
+impl<'c> LiveSecrets<'c> {
+    pub(super) fn new(connection: &'c Connection, scope: Option<Scope>, holding: Holding) -> Self {
+        Self {
+            connection,
+            scope,
+            holding,
+            told: Mutex::default(),
+        }
+    }
+
+    /// What there is to say.
+    pub(super) fn told(self) -> Vec<Problem> {
+        self.told
+            .into_inner()
+            .unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn tell(&self, problem: Problem) {
+        let mut told = self.told.lock().unwrap_or_else(PoisonError::into_inner);
+        told.push(problem);
+    }
+}
 
 impl Supplier for LiveSecrets<'_> {
     fn supply(&self, certificate: &Certificate) -> Result<Supply, Failure> {
-        let key = live::secret_key(&certificate.namespace, &certificate.name);
-        let live =
-            live::get(self.0, &live::secrets(), &key).map_err(|error| api_failure(&error))?;
+        let Certificate {
+            namespace,
+            name,
+            service,
+            ..
+        } = certificate;
+        let key = live::secret_key(namespace, name);
+        let live = match live::get(self.connection, &live::secrets(), &key) {
+            // Who may write it without reading it has to be told; who may not write it either is told with all the rest.
+            Err(error) if error.kind() == Some(RefusalKind::Forbidden) => {
+                let message =
+                    format!("{error}; so a certificate is made that may not be the one in use");
+                self.tell(Problem::warning(RULE, message));
+                None
+            }
+            read => read.map_err(|error| api_failure(&error))?,
+        };
         let data = live.as_ref().and_then(|live| live.get("data")?.as_object());
         let found = data.map_or(Ok(None), Pair::of_secret);
-        keep_or_make(found, &certificate.dns_names(), Timestamp::now())
-            .map_err(|error| Failure::of(Class::Bug, &error))
+        let supply = keep_or_make(found, &certificate.dns_names(), Timestamp::now())
+            .map_err(|error| Failure::of(Class::Bug, &error))?;
+        match (self.scope, &supply) {
+            (Some(Scope::Cluster), Supply::New(_)) => Err(not_there(certificate, "is not there")),
+            (Some(Scope::Cluster), Supply::Renewed(_, reason)) => {
+                Err(not_there(certificate, &format!("cannot be used: {reason}")))
+            }
+            (Some(Scope::Namespaced), Supply::New(_) | Supply::Renewed(..))
+                if self.holding == Holding::Lease =>
+            {
+                let message = format!(
+                    "the webhooks of the Service {service} trust its new certificate once --scope cluster is applied after this"
+                );
+                self.tell(Problem::warning(RULE, message));
+                Ok(supply)
+            }
+            _ => Ok(supply),
+        }
     }
 
-    fn place(&self) -> String {
-        "in its Secret".to_owned()
+    fn place(&self) -> Option<String> {
+        (self.holding == Holding::Lease).then(|| "in its Secret".to_owned())
     }
+}
+
+/// The cluster's part of an install cannot keep a certificate, and one that it made would not be that of the other part.
+fn not_there(certificate: &Certificate, reason: &str) -> Failure {
+    let Certificate {
+        namespace, name, ..
+    } = certificate;
+    let message = format!(
+        "the certificate that the webhooks are to trust, in secret/{name} in {namespace}, {reason}"
+    );
+    Failure::new(Class::ClusterRefused, message).with_hint(
+        "apply --scope namespaced first, which makes it; or name a folder by --cert-dir in both runs, which keeps it",
+    )
 }

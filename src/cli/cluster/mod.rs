@@ -3,6 +3,7 @@
 
 mod args;
 mod certificates;
+mod ending;
 mod facts;
 mod failures;
 mod planned;
@@ -18,9 +19,10 @@ pub(super) fn is_called(install: &InstallName, name: &str) -> bool {
 }
 
 pub(super) use self::{
-    args::{ChangeArgs, DeletingArgs, DryRun, parse_timeout},
+    args::{ChangeArgs, DeletingArgs, DryRun, parse_timeout, waiting},
+    ending::{ask, ended, refusal},
     failures::{api_failure, live_failure},
     planned::{Holding, Namespace, Planned, Planning, hold, namespace, plan_all, with_shared},
-    report::{Lines, line},
-    session::{Follows, Session, rendered},
+    report::{Lines, Unchanged, line, show},
+    session::{Rendering, Session, rendered},
 };

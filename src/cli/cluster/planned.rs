@@ -19,7 +19,7 @@ use crate::{
         apply,
         connection::Connection,
         desired::{DesiredSet, Purpose},
-        inventory::{Content, InstallName},
+        inventory::{Content, InstallName, State},
         live::{self, Asking, LiveError, Stored},
         lock::{Lock, LockError},
         plan::{Ours, Plan},
@@ -46,6 +46,20 @@ pub(in crate::cli) struct Planned {
     pub namespace: Namespace,
     /// The installs that messages call so need it, or are it.
     pub owners: BTreeSet<String>,
+}
+
+impl Planned {
+    /// That an earlier run did not finish; nothing when it did.
+    pub(in crate::cli) fn unfinished(&self) -> Option<String> {
+        let inventory = &self.stored.as_ref()?.inventory;
+        let State::Running { what, who } = &inventory.state else {
+            return None;
+        };
+        Some(format!(
+            "the {what} of {} by {who} (run {}) did not finish",
+            self.install, inventory.generation
+        ))
+    }
 }
 
 /// Whether the namespace of an install is there.

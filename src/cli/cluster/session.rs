@@ -15,9 +15,10 @@ use super::{
     certificates::LiveSecrets,
     facts,
     failures::api_failure,
+    planned::Holding,
 };
 use crate::{
-    cluster::{connection::Connection, lock::Lock},
+    cluster::{connection::Connection, inventory::State, lock::Lock},
     install::{Content, Install, Wanted},
     problem::Problem,
     resolve::InstalledBundle,
@@ -78,6 +79,15 @@ impl Drop for Session {
     }
 }
 
+/// What is rendered, and what for.
+pub(in crate::cli) struct Rendering<'r> {
+    /// What is applied of it.
+    pub(in crate::cli) parts: &'r Parts,
+    pub(in crate::cli) follows: Follows<'r>,
+    /// Whether it is for changes.
+    pub(in crate::cli) holding: Holding,
+}
+
 /// Renders what is wanted, with the facts that the cluster tells: its version, Secrets and namespaces that are named, and
 /// what is installed.
 ///
@@ -86,11 +96,11 @@ impl Drop for Session {
 pub(in crate::cli) fn rendered(
     session: &Session,
     args: &WantedArgs,
-    parts: &Parts,
-    follows: Follows<'_>,
+    rendering: &Rendering<'_>,
     problems: &mut Vec<Problem>,
 ) -> Result<(Wanted, Rendered), Failure> {
     let connection = &session.connection;
+    let Rendering { parts, follows, .. } = *rendering;
     let mut inputs = Inputs::read(args, problems)?;
     if args.install.read.kube_version().is_none() {
         let version = connection.version().map_err(|error| api_failure(&error))?;
@@ -110,18 +120,17 @@ pub(in crate::cli) fn rendered(
         note_installed(connection, &mut wanted, name)?;
     }
     let sources = inputs.open_sources(&wanted, &args.install)?;
-    let secrets = LiveSecrets(connection);
+    let secrets = LiveSecrets::new(connection, parts.scope(), rendering.holding);
     let mut run = inputs.run(args, &sources, (Purpose::Install, parts));
     // A folder that the user names is meant; else they are where pods look for them.
-    if args.install.certificates.cert_dir.is_none() {
-        run.certificates = &secrets;
-    }
+    run.certificates = args.install.certificates.or(&secrets);
     let mut rendered = installs::render(&wanted, run)?;
     if follows != Follows::Nothing {
         let follows = |root| wanted.installs.get(root).is_some_and(has_before);
         rendered.outcome.hint(follows, FORCE);
     }
     problems.extend(rendered.outcome.told());
+    problems.extend(secrets.told());
     Ok((wanted, rendered))
 }
 
@@ -172,6 +181,7 @@ fn note_installed(
         if let Some(inventory) = own.next()
             && wish.installed.is_empty()
             && inventory.content.package == wish.package
+            && inventory.state != State::Removed
         {
             wish.installed.push(InstalledBundle {
                 name: inventory.content.bundle.clone(),

@@ -82,7 +82,7 @@ pub fn clean(
     }
     let is_settled = outcome.is_complete() && outcome.not_ready.is_empty();
     if is_settled {
-        inventory.state = State::Done;
+        inventory.state = State::Removed;
     }
     if !is_settled || inventory.objects != before.objects || inventory.state != before.state {
         let saved = store::save(job.connection, &inventory, stored.as_ref());

@@ -38,6 +38,8 @@ struct Form {
     generation: u64,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     running: Option<FormRun>,
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    removed: bool,
     content: FormContent,
     objects: Vec<FormMember>,
     entries: Vec<FormEntry>,
@@ -152,7 +154,7 @@ fn form_of(inventory: &Inventory) -> Form {
         catalog,
     } = inventory.content.clone();
     let running = match &inventory.state {
-        State::Done => None,
+        State::Done | State::Removed => None,
         State::Running { what, who } => Some(FormRun {
             what: what.clone(),
             who: who.clone(),
@@ -164,6 +166,7 @@ fn form_of(inventory: &Inventory) -> Form {
         name: inventory.install.name.clone(),
         generation: inventory.generation,
         running,
+        removed: inventory.state == State::Removed,
         content: FormContent {
             package,
             bundle,
@@ -236,6 +239,7 @@ fn inventory_of(form: Form) -> Result<Inventory, String> {
         catalog: shown(catalog)?,
     };
     let state = match form.running {
+        None if form.removed => State::Removed,
         None => State::Done,
         Some(run) => State::Running {
             what: shown(run.what)?,

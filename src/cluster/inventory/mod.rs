@@ -52,6 +52,8 @@ pub struct Inventory {
 pub enum State {
     /// What is listed is there.
     Done,
+    /// It was removed, and what is listed was kept.
+    Removed,
     /// A run has begun and not said that it has ended; the list is what it found and what it wants, together.
     Running {
         /// What it does: `apply`, `cleanup`.

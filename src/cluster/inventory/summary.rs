@@ -22,6 +22,7 @@ const MOST_REQUIRING: usize = 200;
 pub(super) fn annotations(inventory: &Inventory) -> Map<String, Value> {
     let (state, what, who) = match &inventory.state {
         State::Done => ("done", "", ""),
+        State::Removed => ("removed", "", ""),
         State::Running { what, who } => ("running", what.as_str(), who.as_str()),
     };
     let required_by = inventory.required_by.iter().map(String::as_str);

@@ -131,7 +131,7 @@ pub fn plan(
     );
     decide_entries(&mut plan, connection, desired, inventory, &others)?;
     if matches!(survey.asking, Asking::DryRun(_)) {
-        rights::check(connection, &mut plan, &unasked)?;
+        rights::to_apply(connection, &mut plan, &unasked)?;
     }
     Ok(plan)
 }

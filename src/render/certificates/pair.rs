@@ -89,6 +89,14 @@ pub enum Supply {
 impl Supply {
     /// The pair.
     #[must_use]
+    pub fn pair(&self) -> &Pair {
+        match self {
+            Self::Kept(pair) | Self::New(pair) | Self::Renewed(pair, _) => pair,
+        }
+    }
+
+    /// The pair.
+    #[must_use]
     pub fn into_pair(self) -> Pair {
         match self {
             Self::Kept(pair) | Self::New(pair) | Self::Renewed(pair, _) => pair,

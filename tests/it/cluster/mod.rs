@@ -35,7 +35,7 @@ pub(crate) use self::dockercfg::DockercfgController;
 const TOKEN: &str = "tests";
 
 /// Users who may do nothing until a test binds them to a role.
-pub(crate) const USERS: [&str; 10] = [
+pub(crate) const USERS: [&str; 11] = [
     "namespace-admin-1",
     "namespace-admin-2",
     "namespace-admin-3",
@@ -44,6 +44,7 @@ pub(crate) const USERS: [&str; 10] = [
     "namespace-admin-6",
     "namespace-admin-7",
     "namespace-admin-8",
+    "no-deleter",
     "reader",
     "weak",
 ];
