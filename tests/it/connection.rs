@@ -420,7 +420,10 @@ fn without_a_kubeconfig_it_is_told_where_one_was_looked_for() {
     if is_alone_with(test, &[("HOME", "/nonexistent")]) {
         let error = Connection::open(&ConnectionSettings::default()).expect_err("no kubeconfig");
         let text = error.to_string();
-        assert!(text.contains("(/nonexistent/.kube/config)"), "{text}");
+        assert!(
+            text.contains("(/nonexistent/.kube/config, which is not there)"),
+            "{text}"
+        );
         assert!(
             error
                 .hint()

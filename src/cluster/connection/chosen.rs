@@ -77,9 +77,7 @@ fn of_kubeconfig(
     mut kubeconfig: Kubeconfig,
     settings: &ConnectionSettings,
 ) -> Result<Chosen, ConnectionError> {
-    let places = kubeconfig.places.iter();
-    let places: Vec<_> = places.map(|path| path.display().to_string()).collect();
-    let places = places.join(", ");
+    let places = kubeconfig.places.join("; ");
     let missing = |what: &str, name: &str| {
         ConnectionError::Config(format!(
             "there is no {what} {name:?} in the kubeconfig ({places})"

@@ -29,7 +29,7 @@ pub(super) struct Kubeconfig {
     pub(super) contexts: BTreeMap<String, Context>,
     pub(super) current: Option<String>,
     /// Where they were looked for, for messages.
-    pub(super) places: Vec<PathBuf>,
+    pub(super) places: Vec<String>,
 }
 
 impl Kubeconfig {
@@ -41,16 +41,20 @@ impl Kubeconfig {
         let mut merged = Self::default();
         if let Some(path) = explicit {
             merged.add(path)?;
-            merged.places.push(path.to_owned());
+            merged.places.push(path.display().to_string());
             return Ok(merged);
         }
         for path in places() {
+            let mut place = path.display().to_string();
             match merged.add(&path) {
                 Err(ConnectionError::Unreadable { source, .. })
-                    if source.kind() == io::ErrorKind::NotFound => {}
+                    if source.kind() == io::ErrorKind::NotFound =>
+                {
+                    place += ", which is not there";
+                }
                 done => done?,
             }
-            merged.places.push(path);
+            merged.places.push(place);
         }
         Ok(merged)
     }
