@@ -22,7 +22,7 @@ use crate::{
         apply::{self, Failing, Job},
         connection::Connection,
         desired::{DesiredSet, PART_OF},
-        inventory::{Content, InstallName, Inventory, State},
+        inventory::{InstallName, Inventory, State},
         live::{self, Asking, Stored},
         lock::Lock,
         plan::{Fate, Plan, Policy, Removal},
@@ -275,7 +275,6 @@ fn clean(
         ));
     }
     confirm(args, &install, &plan, &first)?;
-    let content = stored.inventory.content.clone();
     let report = Lines::default();
     let job = Job {
         connection,
@@ -290,10 +289,13 @@ fn clean(
         .map_err(|error| api_failure(&error).with_detail("nothing was changed"))?;
     session.tell_warnings();
     ended(&install, &plan, outcome, "cleanup")?;
-    for other in others.iter().filter(|other| is_left(other, &content)) {
+    let left = others
+        .iter()
+        .filter(|other| is_left(other, &install, &others));
+    for other in left {
         let InstallName { namespace, name } = &other.install;
         output::tell(&format!(
-            "note: {} was installed because it was needed, and stays; `kubectl olm cleanup {name} -n {namespace}` removes it",
+            "note: {} was needed by {install}, and stays; `kubectl olm cleanup {name} -n {namespace}` removes it",
             other.install
         ));
     }
@@ -369,22 +371,14 @@ fn confirm(
     ask(&what).map_or(Ok(()), Err)
 }
 
-/// Whether an install needs another one, which was installed for it.
+/// Whether an install needs another one.
 fn needs(install: &Inventory, other: &Inventory) -> bool {
-    let mut needing = other.required_by.iter();
-    needing.any(|bundle| is_of(bundle, &install.content))
+    install.state != State::Removed && other.required_by.contains(&install.install)
 }
 
-/// Whether an install was made for one that is gone, and for nothing else.
-fn is_left(install: &Inventory, gone: &Content) -> bool {
-    let needing = &install.required_by;
-    !needing.is_empty() && needing.iter().all(|bundle| is_of(bundle, gone))
-}
-
-/// Whether a bundle is this one or another version of it, which are named after their package.
-fn is_of(bundle: &str, content: &Content) -> bool {
-    let rest = bundle.strip_prefix(content.package.as_str());
-    bundle == content.bundle || rest.is_some_and(|rest| rest.starts_with(".v"))
+/// Whether an install was needed by one that is gone, and is needed by none of the others.
+fn is_left(install: &Inventory, gone: &InstallName, others: &[Inventory]) -> bool {
+    install.required_by.contains(gone) && !others.iter().any(|other| needs(other, install))
 }
 
 /// Shows what would go, and asks the server whether it may.

@@ -17,12 +17,12 @@ use super::{
 };
 use crate::{
     cluster::{
+        AT_ONCE,
         answer::{ApiError, RefusalKind},
         connection::Connection,
         health::{self, Health},
-        inventory::{Hold, Inventory, Member, State},
-        live::{self, AT_ONCE},
-        managed_fields, survey,
+        inventory::{Hold, InstallName, Inventory, Member, State},
+        live, managed_fields, survey,
     },
     concurrent::concurrently,
     manifest::ObjectKey,
@@ -332,7 +332,7 @@ fn value(statuses: &[Status]) -> Value {
             "newer": status.newer,
             "unfinished": by,
             "removed": inventory.state == State::Removed,
-            "requiredBy": inventory.required_by,
+            "requiredBy": inventory.required_by.iter().map(InstallName::path).collect::<Vec<_>>(),
             "objects": inventory.objects.len(),
             "notReady": told(&status.unhealthy),
             "notChecked": told(&status.unchecked),

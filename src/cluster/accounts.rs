@@ -7,6 +7,8 @@
 
 use serde_json::{Map, Value, json};
 
+use super::metadata;
+
 /// An entry that an install puts into a list of a ServiceAccount.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Entry {
@@ -108,7 +110,7 @@ pub fn removing<'e>(live: &Value, entries: impl IntoIterator<Item = &'e Entry>) 
 
 /// Whether an entry is for this account.
 fn is_for(live: &Value, entry: &Entry) -> bool {
-    let is = |field: &str, wanted: &str| text(live, field) == Some(wanted);
+    let is = |field: &str, wanted: &str| metadata::text(live, field) == Some(wanted);
     is("namespace", &entry.namespace) && is("name", &entry.account)
 }
 
@@ -121,10 +123,6 @@ fn secret(item: &Value) -> Option<&str> {
     item.get("name")?.as_str()
 }
 
-fn text<'v>(live: &'v Value, field: &str) -> Option<&'v str> {
-    live.get("metadata")?.get(field)?.as_str()
-}
-
 /// The patch of these lists, for the account as it is now.
 fn guarded(live: &Value, lists: Map<String, Value>) -> Option<Value> {
     if lists.is_empty() {
@@ -132,7 +130,7 @@ fn guarded(live: &Value, lists: Map<String, Value>) -> Option<Value> {
     }
     // Without a version a patch would hold for any; one that there cannot be makes the server refuse it.
     let guard = |field: &str| {
-        text(live, field)
+        metadata::text(live, field)
             .filter(|text| !text.is_empty())
             .unwrap_or("unknown")
     };

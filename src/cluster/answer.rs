@@ -68,6 +68,18 @@ pub enum ApiError {
     },
 }
 
+impl ApiError {
+    /// Whether the same request may be answered otherwise later.
+    #[must_use]
+    pub fn may_pass(&self) -> bool {
+        match self {
+            Self::Refused(refusal) => refusal.again() != Again::Never,
+            Self::Unreachable { .. } | Self::NotKubernetes { .. } => true,
+            Self::Stopped { .. } => false,
+        }
+    }
+}
+
 /// A refusal of the server (`metav1.Status`). Its texts are clean: no control characters, no data of Secrets.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Refusal {

@@ -149,6 +149,19 @@ pub fn is_held_by(live: &Value, me: &Holder) -> bool {
     identity == Some(&me.identity())
 }
 
+/// Who a live Lease says that holds it.
+#[must_use]
+pub fn holder(live: &Value) -> Holder {
+    let identity = live.pointer("/spec/holderIdentity").and_then(Value::as_str);
+    Holder::of_identity(identity.unwrap_or_default())
+}
+
+/// Whether a live Lease was renewed last at this time.
+#[must_use]
+pub fn is_renewed_at(live: &Value, time: &str) -> bool {
+    live.pointer("/spec/renewTime").and_then(Value::as_str) == Some(time)
+}
+
 /// The Lease of a holder, taken or renewed at a time (RFC 3339, in microseconds); `before` is the one that is there, and
 /// the state of it that is replaced.
 #[must_use]

@@ -5,20 +5,20 @@ use std::collections::{BTreeMap, BTreeSet};
 use serde_json::Value;
 
 use super::{
+    AT_ONCE,
     accounts::Entry,
     answer::{ApiError, RefusalKind},
     asked,
     connection::Connection,
     desired::{Desired, PART_OF},
     inventory::{self, InstallName, Inventory, InventoryError},
+    metadata,
     plan::{Found, Observed, Others},
     request::{Force, Mode, Request},
-    resource::{Kind, Resource, Resources, Scope},
+    resource::{Resource, Resources, Scope, Served},
 };
 use crate::{concurrent::concurrently, manifest::ObjectKey};
 
-/// Requests that are waited for at the same time.
-pub const AT_ONCE: usize = 16;
 /// Times that an inventory is read that changes while it is read.
 const READINGS: usize = 5;
 
@@ -144,8 +144,9 @@ pub fn stored(connection: &Connection, install: &InstallName) -> Result<Option<S
 
 /// An inventory with its further Secrets.
 fn whole(connection: &Connection, first: Value) -> Result<Stored, LiveError> {
-    let namespace = first.pointer("/metadata/namespace").and_then(Value::as_str);
-    let namespace = namespace.unwrap_or_default().to_owned();
+    let namespace = metadata::text(&first, "namespace")
+        .unwrap_or_default()
+        .to_owned();
     let parts = Inventory::parts(&first)?;
     let mut others = vec![];
     for name in &parts {
@@ -274,15 +275,12 @@ pub fn labelled<'k>(
 /// The key of a live object, whose list does not repeat its kind.
 #[must_use]
 pub fn key_of(resource: &Resource, object: &Value) -> ObjectKey {
-    let text = |pointer: &str| {
-        let text = object.pointer(pointer).and_then(Value::as_str);
-        text.unwrap_or_default().to_owned()
-    };
+    let text = |field: &str| metadata::text(object, field).unwrap_or_default().to_owned();
     ObjectKey {
         group: resource.group.clone(),
         kind: resource.kind.clone(),
-        namespace: text("/metadata/namespace"),
-        name: text("/metadata/name"),
+        namespace: text("namespace"),
+        name: text("name"),
     }
 }
 
@@ -372,7 +370,7 @@ pub fn find(
     if let Some(live) = labelled.get(key) {
         return Found::Object(live.clone());
     }
-    if resources.find(key, &resource.version) == Kind::Unknown {
+    if resources.find(key, &resource.version) == Served::Unknown {
         return Found::Unknown(ApiError::Unreachable {
             about: key.to_string(),
             reason: format!("the server of the group {} does not answer", key.group),

@@ -1,7 +1,7 @@
 //! The API server: what an install would change, and changing it.
 //!
-//! What decides takes values and gives values, and knows nothing of connections; four files and a folder touch the
-//! world. A dry run is the same code with the writes left out.
+//! What decides takes values and gives values, and knows nothing of connections; what touches the world is
+//! marked I/O. A dry run is the same code with the writes left out.
 //!
 //! | File | What it does | |
 //! | --- | --- | --- |
@@ -11,8 +11,10 @@
 //! | `desired/` | the objects of an install, as they are sent | pure |
 //! | `list_keys.rs` | lists whose items have an identity | pure |
 //! | `asked.rs` | which fields that are asked for a live object has otherwise, without a dry run | pure |
+//! | `checksum.rs` | checksums of what is sent and stored | pure |
 //! | `inventory/` | what an install owns, to and from its stored form | pure |
 //! | `owner.rs` | whose a live object is | pure |
+//! | `metadata.rs` | what the metadata of a live object says | pure |
 //! | `managed_fields.rs` | which fields are ours, and who has those that conflict | pure |
 //! | `accounts.rs` | entries in the lists of ServiceAccounts | pure |
 //! | `plan/` | desired objects, live ones and the inventory become changes | pure |
@@ -23,7 +25,7 @@
 //! | `live.rs` | reads what there is, and asks for dry runs | I/O |
 //! | `rights.rs` | asks for the rights that no dry run shows | I/O |
 //! | `survey/` | asks what a plan has to know, and makes it | I/O |
-//! | `lock.rs` | holds the Lease of an install for the time of a run | I/O |
+//! | `lock/` | holds the Lease of an install for the time of a run | I/O |
 //! | `apply/` | carries out a plan | I/O |
 //! | `wait.rs`, `wait/` | until what was applied is ready, or what was deleted is gone | I/O |
 
@@ -31,6 +33,7 @@ pub mod accounts;
 pub mod answer;
 pub mod apply;
 pub mod asked;
+mod checksum;
 pub mod connection;
 pub mod desired;
 pub mod diff;
@@ -41,6 +44,7 @@ mod list_keys;
 pub mod live;
 pub mod lock;
 pub mod managed_fields;
+pub mod metadata;
 pub mod owner;
 pub mod plan;
 pub mod request;
@@ -49,5 +53,7 @@ pub mod rights;
 pub mod survey;
 pub mod wait;
 
+/// As many requests are waited for at the same time. A connection lets no more through, but for those that renew Leases.
+pub const AT_ONCE: usize = 16;
 /// What the API server calls us where it keeps whose a field is.
 pub const FIELD_MANAGER: &str = "kubectl-olm";

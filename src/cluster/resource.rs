@@ -41,11 +41,11 @@ pub struct Resources {
     listed: Vec<Resource>,
 }
 
-/// What is known of a kind.
+/// Whether a kind is served.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Kind<'r> {
-    /// It is served.
-    Served(&'r Resource),
+pub enum Served<'r> {
+    /// It is, like this.
+    As(&'r Resource),
     /// It is not.
     Missing,
     /// The server of its group does not answer.
@@ -165,16 +165,16 @@ impl Resources {
 
     /// What is known of a kind, in the version of an `apiVersion`, else in the preferred one.
     #[must_use]
-    pub fn find(&self, key: &ObjectKey, version: &str) -> Kind<'_> {
+    pub fn find(&self, key: &ObjectKey, version: &str) -> Served<'_> {
         let served = self.served.get(&(key.group.clone(), key.kind.clone()));
         let served = served.map(Vec::as_slice).unwrap_or_default();
         // An `apiVersion` is a version, or a group and a version.
         let version = version.rsplit_once('/').map_or(version, |(_, only)| only);
         let exact = served.iter().find(|resource| resource.version == version);
         match exact.or(served.first()) {
-            Some(resource) => Kind::Served(resource),
-            None if self.stale.contains(&key.group) => Kind::Unknown,
-            None => Kind::Missing,
+            Some(resource) => Served::As(resource),
+            None if self.stale.contains(&key.group) => Served::Unknown,
+            None => Served::Missing,
         }
     }
 
@@ -233,7 +233,7 @@ mod tests {
 
     use super::*;
 
-    fn find<'r>(resources: &'r Resources, group: &str, kind: &str, version: &str) -> Kind<'r> {
+    fn find<'r>(resources: &'r Resources, group: &str, kind: &str, version: &str) -> Served<'r> {
         let key = ObjectKey {
             group: group.to_owned(),
             kind: kind.to_owned(),
@@ -243,9 +243,9 @@ mod tests {
         resources.find(&key, version)
     }
 
-    fn found(kind: Kind<'_>) -> Option<(&str, Scope)> {
+    fn found(kind: Served<'_>) -> Option<(&str, Scope)> {
         match kind {
-            Kind::Served(resource) => Some((resource.version.as_str(), resource.scope)),
+            Served::As(resource) => Some((resource.version.as_str(), resource.scope)),
             _ => None,
         }
     }
@@ -282,8 +282,8 @@ mod tests {
     fn a_group_that_does_not_answer_is_not_a_kind_that_is_missing() {
         let resources = Resources::parse(&[&aggregated()]);
         let kind = |group| find(&resources, group, "PodMetrics", "v1");
-        assert_eq!(kind("metrics.k8s.io"), Kind::Unknown);
-        assert_eq!(kind("example.com"), Kind::Missing);
+        assert_eq!(kind("metrics.k8s.io"), Served::Unknown);
+        assert_eq!(kind("example.com"), Served::Missing);
     }
 
     #[test]
@@ -308,6 +308,6 @@ mod tests {
             found(find(&resources, "", "Node", "v1")),
             Some(("v1", Scope::Cluster))
         );
-        assert_eq!(find(&resources, "", "Eviction", "v1"), Kind::Missing);
+        assert_eq!(find(&resources, "", "Eviction", "v1"), Served::Missing);
     }
 }

@@ -5,11 +5,12 @@ use std::collections::BTreeSet;
 use serde_json::{Value, json};
 
 use super::{
+    AT_ONCE,
     answer::ApiError,
     connection::Connection,
     inventory::InstallName,
-    live::{self, AT_ONCE},
-    plan::{Fate, Plan, Removal, account},
+    live,
+    plan::{Fate, Plan, Removal, account_key},
     request::Request,
     resource::Resource,
 };
@@ -72,7 +73,7 @@ pub fn to_clean(
 fn of_plan(plan: &Plan) -> BTreeSet<Right> {
     let mut rights: BTreeSet<_> = plan.removals.iter().filter_map(to_delete).collect();
     for entry in plan.adding.iter().chain(&plan.removing) {
-        let key = account(entry);
+        let key = account_key(entry);
         rights.insert(right("patch", &key, &live::service_accounts(), &key.name));
     }
     rights

@@ -26,6 +26,7 @@ use super::{
     answer::{Answer, ApiError},
     connection::Connection,
     health::{self, Health},
+    metadata,
     request::Request,
     resource::Resource,
 };
@@ -34,9 +35,6 @@ use crate::manifest::ObjectKey;
 /// The pause before what is not there yet is asked for again, at first and at most.
 const FIRST_PAUSE: Duration = Duration::from_millis(500);
 const LAST_PAUSE: Duration = Duration::from_secs(2);
-
-/// As many requests are sent at once.
-const AT_ONCE: usize = 16;
 
 /// An object that is not ready, or not gone, and why.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -226,7 +224,7 @@ impl<'o> Watched<'o> {
 
     /// The state of a live object that is to become ready.
     fn judge(&mut self, live: &Value) -> (State, String) {
-        let uid = uid_of(live);
+        let uid = metadata::uid(live).unwrap_or_default();
         if self.uid.is_empty() {
             uid.clone_into(&mut self.uid);
         } else if self.uid != uid {
@@ -248,7 +246,9 @@ impl<'o> Watched<'o> {
         self.reason.clear();
         self.state = match seen {
             Seen::Missing => State::Done,
-            Seen::There(live) if uid_of(&live) != self.uid => State::Done,
+            Seen::There(live) if metadata::uid(&live).unwrap_or_default() != self.uid => {
+                State::Done
+            }
             Seen::There(live) => {
                 self.live = Some(live);
                 State::Waiting
@@ -289,11 +289,6 @@ impl Pauses {
         self.next = (self.next * 3 / 2).min(LAST_PAUSE);
         true
     }
-}
-
-fn uid_of(live: &Value) -> &str {
-    let uid = live.pointer("/metadata/uid").and_then(Value::as_str);
-    uid.unwrap_or_default()
 }
 
 #[cfg(test)]

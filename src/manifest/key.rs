@@ -15,6 +15,14 @@ pub struct ObjectKey {
     pub name: String,
 }
 
+impl ObjectKey {
+    /// Whether the object is a namespace.
+    #[must_use]
+    pub fn is_namespace(&self) -> bool {
+        self.group.is_empty() && self.kind == "Namespace"
+    }
+}
+
 /// As `kubectl -o name` prints it: `deployment.apps/manager`, `service/metrics`.
 impl fmt::Display for ObjectKey {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

@@ -11,7 +11,7 @@ use std::{
 
 use base64::{Engine, engine::general_purpose::STANDARD};
 use flate2::{Compression, read::GzDecoder, write::GzEncoder};
-use kubectl_olm::{limits::Limits, manifest::yaml};
+use kubectl_olm::{cluster::inventory::applyset_id, limits::Limits, manifest::yaml};
 use rayon::prelude::*;
 use rustix::process::{Pid, kill_process};
 use serde_json::{Value, json};
@@ -866,6 +866,37 @@ fn an_inventory_that_cannot_be_understood_stops_everything() {
         &json!({"data": {"inventory": packed}}),
     );
     expect(&cleanup(&stage), 0, &[]);
+}
+
+/// Makes a Secret that says it is a part of the inventory of the install of a stage.
+fn part(stage: &Stage, name: &str) {
+    let install = stage.rename("twelve-operator");
+    let id = applyset_id(&stage.namespace, &format!("kubectl-olm.{install}"));
+    let secret = json!({
+        "metadata": {"name": stage.rename(name), "labels": {"kubectl-olm/inventory": id}},
+        "data": {"inventory": "eA=="},
+    });
+    let path = path(stage, "secrets", name);
+    let (folder, _) = path.rsplit_once('/').expect("a path");
+    send("POST", folder, &secret);
+}
+
+/// A run that was killed between the parts of an inventory and the Secret that names them left them.
+#[test]
+fn parts_that_no_inventory_names_go_with_the_next_run() {
+    let stage = applied();
+    let part_of = |number| format!("kubectl-olm.twelve-operator.g1.0123456789ab.{number}");
+    part(&stage, "somebody-elses");
+    for (number, command) in [(1, "apply"), (2, "cleanup")] {
+        part(&stage, &part_of(number));
+        let run = match command {
+            "apply" => bundle(&stage, "apply", "v2", &["--yes"]),
+            _ => cleanup(&stage),
+        };
+        expect(&run, 0, &[]);
+        assert!(!is_there(&stage, "secrets", &part_of(number)), "{command}");
+    }
+    assert!(is_there(&stage, "secrets", "somebody-elses"));
 }
 
 #[test]

@@ -13,7 +13,7 @@ use kubectl_olm::{
         answer::{ApiError, RefusalKind},
         connection::{Connection, ConnectionSettings},
         request::{Accept, Force, Mode, Request},
-        resource::Kind,
+        resource::Served,
     },
     manifest::ObjectKey,
 };
@@ -485,7 +485,7 @@ fn apply(connection: &Connection, object: &Value, mode: Mode) -> Result<(u16, Va
         text("/metadata/name"),
     );
     let resources = connection.resources()?;
-    let Kind::Served(resource) = resources.find(&key, text("/apiVersion")) else {
+    let Served::As(resource) = resources.find(&key, text("/apiVersion")) else {
         panic!("{key} is not served")
     };
     let request = Request::apply(resource, &key, object.clone(), mode, Force::No);
@@ -512,7 +512,7 @@ fn a_real_server_serves_kinds_lists_and_objects_and_judges_writes() {
     );
     let resources = connection.resources().expect("resources");
     let config_key = key("", "ConfigMap", namespace, "a");
-    let Kind::Served(maps) = resources.find(&config_key, "v1") else {
+    let Served::As(maps) = resources.find(&config_key, "v1") else {
         panic!("no config maps")
     };
     let listed = connection.list_all(&Request::list_metadata(maps, Some(namespace), ""));

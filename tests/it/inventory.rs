@@ -67,7 +67,7 @@ fn of(namespace: &str, objects: impl IntoIterator<Item = (ObjectKey, Member)>) -
             list: List::ImagePullSecrets,
             secret: "pull".to_owned(),
         }]),
-        required_by: BTreeSet::from(["tasks".to_owned()]),
+        required_by: BTreeSet::from([InstallName::new("ops", "tasks").expect("a name")]),
     }
 }
 
@@ -274,7 +274,7 @@ fn its_annotations_tell_people_what_is_installed() {
         ("run", "apply"),
         ("run-by", "ann@here pid 4711"),
         ("objects", "1"),
-        ("required-by", "tasks"),
+        ("required-by", "ops/tasks"),
     ] {
         assert_eq!(annotations[format!("kubectl-olm/{key}")], text, "{key}");
     }

@@ -249,7 +249,10 @@ fn what_a_package_needs_is_an_install_of_its_own_and_stays_as_long_as_it_is_need
         needed,
         [
             (json!("mail-archive"), json!([])),
-            (json!("mail-operator"), json!(["mail-archive.v0.3.1"]))
+            (
+                json!("mail-operator"),
+                json!([format!("{namespace}/mail-archive")])
+            )
         ]
     );
     assert_eq!(ends(of("diff"), 0, &[]), "");
@@ -258,6 +261,16 @@ fn what_a_package_needs_is_an_install_of_its_own_and_stays_as_long_as_it_is_need
         again.lines().all(|line| line.ends_with(" unchanged")),
         "{again}"
     );
+    // Who applies what is needed by itself knows nothing of who needs it.
+    let alone = [
+        "apply",
+        "mail-operator",
+        "-n",
+        &namespace,
+        "--catalog",
+        "testdata/catalogs/example",
+    ];
+    ends(at(quiet, &alone), 0, &[]);
     let cleanup = |name| at(quiet, &["cleanup", name, "-n", &namespace, "--yes"]);
     let needed = format!(
         "mail-operator in {namespace} is needed by mail-archive in {namespace}; nothing was changed"

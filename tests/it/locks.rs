@@ -9,6 +9,7 @@ use std::{
 };
 
 use kubectl_olm::cluster::{
+    AT_ONCE,
     connection::{Connection, ConnectionSettings},
     inventory::InstallName,
     lock::{Lock, LockError, this_process},
@@ -192,6 +193,45 @@ fn whoever_may_not_use_leases_is_told_what_it_takes() {
         refused.contains(&expected) && refused.contains("get, create, update and delete"),
         "{refused}"
     );
+}
+
+/// What holds is what is stored, and not what is heard of it.
+#[test]
+fn a_lease_whose_renewals_are_not_answered_is_held() {
+    let namespace = cluster().namespace("locks");
+    let proxy = FaultProxy::start(cluster());
+    let connection = connection(&proxy.kubeconfig(cluster().token()));
+    let lock =
+        Lock::take(&connection, &install(&namespace), Duration::ZERO, &|_| {}).expect("a Lease");
+    proxy.set_rules([Rule::new(Fault::LoseAnswer).method("PUT").path("/leases/")]);
+    let begun = Instant::now();
+    while begun.elapsed() < Duration::from_secs(18) {
+        assert!(lock.is_held(), "{:?}", begun.elapsed());
+        thread::sleep(Duration::from_millis(200));
+    }
+    lock.check().expect("it is held");
+}
+
+/// As many writers as requests may be on their way keep a renewal from nothing.
+#[test]
+fn a_lease_is_renewed_while_all_other_requests_hang() {
+    let namespace = cluster().namespace("locks");
+    let proxy = FaultProxy::start(cluster());
+    let connection = connection(&proxy.kubeconfig(cluster().token()));
+    let lock =
+        Lock::take(&connection, &install(&namespace), Duration::ZERO, &|_| {}).expect("a Lease");
+    proxy.set_rules([Rule::new(Fault::Delay(Duration::from_secs(20))).path("/version")]);
+    thread::scope(|scope| {
+        for _ in 0..2 * AT_ONCE {
+            scope.spawn(|| connection.version());
+        }
+        let begun = Instant::now();
+        while begun.elapsed() < Duration::from_secs(18) {
+            assert!(lock.is_held(), "{:?}", begun.elapsed());
+            thread::sleep(Duration::from_millis(200));
+        }
+        connection.stop();
+    });
 }
 
 /// As when the machine has slept, or the server was away: nothing may be written until it is known that nobody else took

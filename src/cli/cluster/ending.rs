@@ -71,7 +71,7 @@ pub(in crate::cli) fn ask(what: &str) -> Option<Failure> {
 
 /// How many accounts entries are for; each account is written once.
 fn accounts(entries: &BTreeSet<Entry>) -> usize {
-    let accounts: BTreeSet<_> = entries.iter().map(plan::account).collect();
+    let accounts: BTreeSet<_> = entries.iter().map(plan::account_key).collect();
     accounts.len()
 }
 

@@ -104,17 +104,98 @@ pub(in crate::cli) fn plan_all(
 ) -> Result<Vec<Planned>, Failure> {
     let mut all = with_shared(output);
     all.retain(|(about, _)| !about.name.is_empty());
-    let mut planned: Vec<Planned> = vec![];
-    for (about, objects) in all {
-        let one = plan_one(&about, objects, planning)?;
-        if planned.iter().any(|other| other.install == one.install) {
-            let message = format!("two installs would be called {}", one.install);
+    let asked = all.into_iter();
+    let asked = asked.map(|(about, objects)| asked_for(about, objects, planning));
+    let asked = asked.collect::<Result<Vec<_>, _>>()?;
+    let contents: Vec<_> = asked.iter().map(|one| content(one, &asked)).collect();
+    let mut places = hold_all(&asked, planning)?;
+    let mut planned = vec![];
+    for (asked, content) in asked.into_iter().zip(contents) {
+        let Some(place) = places.remove(&asked.install) else {
+            let message = format!("two installs would be called {}", asked.install);
             let hint = "--name is for one install; give their objects different names";
             return Err(Failure::new(Class::Usage, message).with_hint(hint));
-        }
-        planned.push(one);
+        };
+        planned.push(plan_one(asked, content, place, planning)?);
     }
     Ok(planned)
+}
+
+/// What is asked for of one install.
+struct Asked {
+    install: InstallName,
+    about: About,
+    owners: BTreeSet<String>,
+    desired: DesiredSet,
+}
+
+/// What is asked for of an install, which the cluster has no say in.
+fn asked_for(
+    about: About,
+    objects: Vec<OwnedManifest>,
+    planning: &Planning<'_>,
+) -> Result<Asked, Failure> {
+    let install = name(&about, planning)?;
+    let owners = objects.iter().flat_map(|(owners, _)| owners.clone());
+    let owners = owners.collect();
+    let manifests = objects.into_iter().map(|(_, manifest)| manifest).collect();
+    let desired = DesiredSet::of(manifests, &install, &purpose).map_err(|problems| {
+        let message = format!("{install} was not applied");
+        Failure::refused(problems, message)
+    })?;
+    Ok(Asked {
+        install,
+        about,
+        owners,
+        desired,
+    })
+}
+
+/// What an install is called in the cluster.
+fn name(about: &About, planning: &Planning<'_>) -> Result<InstallName, Failure> {
+    // What is needed keeps its package's name.
+    let given = planning.name.filter(|_| about.id.is_some());
+    let name = given.unwrap_or(&about.name);
+    InstallName::new(&about.namespace, &format!("{name}{}", planning.suffix)).map_err(|reason| {
+        Failure::new(Class::Usage, reason).with_hint("give the install another name by --name")
+    })
+}
+
+/// Where an install is made, and what holds it.
+struct Place {
+    namespace: Namespace,
+    lock: Option<Lock>,
+    /// The rights that are missing for that.
+    lacking: Vec<Problem>,
+}
+
+/// Holds installs, where they are to be held and their namespaces are there: always in the same order, so that two runs
+/// never wait for each other.
+fn hold_all(
+    asked: &[Asked],
+    planning: &Planning<'_>,
+) -> Result<BTreeMap<InstallName, Place>, Failure> {
+    let connection = planning.connection;
+    let mut places = BTreeMap::new();
+    let names: BTreeSet<_> = asked.iter().map(|asked| &asked.install).collect();
+    for install in names {
+        let namespace = namespace(connection, &install.namespace)?;
+        let (mut lock, mut lacking) = (None, vec![]);
+        if namespace == Namespace::There && planning.holding == Holding::Lease {
+            match Lock::take(connection, install, planning.patience, &output::tell) {
+                Ok(taken) => lock = Some(taken),
+                Err(error @ LockError::Forbidden { .. }) => lacking.push(lacking_right(&error)),
+                Err(error) => return Err(not_held(&error)),
+            }
+        }
+        let place = Place {
+            namespace,
+            lock,
+            lacking,
+        };
+        places.insert(install.clone(), place);
+    }
+    Ok(places)
 }
 
 /// Each install with its objects, those included that stand with another one.
@@ -138,38 +219,26 @@ pub(in crate::cli) fn with_shared(output: Output) -> Vec<(About, Vec<OwnedManife
 }
 
 fn plan_one(
-    about: &About,
-    objects: Vec<OwnedManifest>,
+    asked: Asked,
+    about: apply::About,
+    place: Place,
     planning: &Planning<'_>,
 ) -> Result<Planned, Failure> {
     let connection = planning.connection;
-    // What is needed keeps its package's name.
-    let given = planning.name.filter(|_| about.id.is_some());
-    let name = given.unwrap_or(&about.name);
-    let install = InstallName::new(&about.namespace, &format!("{name}{}", planning.suffix))
-        .map_err(|reason| {
-            Failure::new(Class::Usage, reason).with_hint("give the install another name by --name")
-        })?;
-    let owners: BTreeSet<_> = objects
-        .iter()
-        .flat_map(|(owners, _)| owners.clone())
-        .collect();
-    let manifests = objects.into_iter().map(|(_, manifest)| manifest).collect();
-    let desired = DesiredSet::of(manifests, &install, &purpose).map_err(|problems| {
-        let message = format!("{name} was not applied");
-        Failure::refused(problems, message)
-    })?;
-    let namespace = namespace(connection, &install.namespace)?;
-    let (mut lock, mut stored, mut lacking) = (None, None, vec![]);
+    let Asked {
+        install,
+        owners,
+        desired,
+        ..
+    } = asked;
+    let Place {
+        namespace,
+        lock,
+        mut lacking,
+    } = place;
+    let mut stored = None;
     let mut survey = planning.survey.clone();
     if namespace == Namespace::There {
-        if planning.holding == Holding::Lease {
-            match Lock::take(connection, &install, planning.patience, &output::tell) {
-                Ok(taken) => lock = Some(taken),
-                Err(error @ LockError::Forbidden { .. }) => lacking.push(lacking_right(&error)),
-                Err(error) => return Err(not_held(&error)),
-            }
-        }
         match live::stored(connection, &install) {
             Ok(found) => stored = found,
             Err(LiveError::Api(error)) if error.kind() == Some(RefusalKind::Forbidden) => {
@@ -189,7 +258,7 @@ fn plan_one(
         plan.problems = vec![no_namespace(&install)];
     }
     Ok(Planned {
-        about: content(about),
+        about,
         install,
         stored,
         plan,
@@ -270,8 +339,15 @@ fn purpose(manifest: &Manifest) -> Purpose {
     }
 }
 
-fn content(about: &About) -> apply::About {
-    let bundle = &about.bundle;
+/// What an install of a run is of, and which of the run need it: dependencies are met in one namespace, and named by
+/// their bundles.
+fn content(of: &Asked, all: &[Asked]) -> apply::About {
+    let bundle = &of.about.bundle;
+    let needs = |other: &&Asked| {
+        other.about.namespace == of.about.namespace
+            && bundle.required_by.contains(&other.about.bundle.bundle)
+    };
+    let needing = all.iter().filter(needs);
     let image = match &bundle.image_digest {
         Some(digest) if !bundle.image.contains('@') => format!("{}@{digest}", bundle.image),
         _ => bundle.image.clone(),
@@ -284,6 +360,7 @@ fn content(about: &About) -> apply::About {
             image,
             catalog: bundle.catalog.clone(),
         },
-        required_by: bundle.required_by.iter().cloned().collect(),
+        required_by: needing.map(|other| other.install.clone()).collect(),
+        beside: all.iter().map(|other| other.install.clone()).collect(),
     }
 }

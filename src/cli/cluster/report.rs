@@ -41,7 +41,7 @@ pub(in crate::cli) fn show(plan: &Plan, dry_run: DryRun) -> Result<(), Failure> 
     let of_change = |change: &Change| line(&change.key, change.action.word(), "", suffix);
     let of_entry = |entry: &Entry| {
         let note = format!("Secrets: {}", entry.secret);
-        line(&plan::account(entry), "patched", &note, suffix)
+        line(&plan::account_key(entry), "patched", &note, suffix)
     };
     let of_removal = |removal: &Removal| {
         let (word, note) = match &removal.fate {

@@ -9,7 +9,7 @@ use super::{
         accounts::{self, Entry},
         answer::{ApiError, RefusalKind},
         live,
-        plan::account,
+        plan::account_key,
         request::{Mode, Request},
     },
     Job, Outcome,
@@ -47,7 +47,7 @@ fn change(
 ) {
     let mut accounts: BTreeMap<ObjectKey, Vec<&Entry>> = BTreeMap::new();
     for entry in entries {
-        accounts.entry(account(entry)).or_default().push(entry);
+        accounts.entry(account_key(entry)).or_default().push(entry);
     }
     for (key, entries) in accounts {
         match change_one(job, &key, |live| patch(live, &entries)) {

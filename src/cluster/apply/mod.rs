@@ -15,19 +15,24 @@ use std::{
     time::Duration,
 };
 
-pub use self::cleanup::{clean, custom_resources, left_namespace, make_namespace};
+pub use self::{
+    cleanup::{clean, custom_resources, left_namespace, make_namespace},
+    store::sweep,
+};
 use super::{
+    AT_ONCE,
     answer::{Answer, ApiError, RefusalKind},
     connection::Connection,
+    health,
     inventory::{Content, InstallName, Inventory, Member, State},
-    live::{AT_ONCE, Stored},
+    live::Stored,
     lock::Lock,
-    managed_fields,
+    managed_fields, metadata,
     plan::{Action, Change, Plan},
     request::{Force, Request},
     wait::{self, NotReady},
 };
-use crate::{concurrent::concurrently, manifest::ObjectKey, problem::Problem};
+use crate::{concurrent::concurrently_in_order, manifest::ObjectKey, problem::Problem};
 
 /// How long a definition may take until its objects can be created, when nobody says how long to wait.
 const DEFINITION: Duration = Duration::from_secs(60);
@@ -42,25 +47,6 @@ const BEFORE_ENTRIES: [&str; 6] = [
 ];
 /// The phase of CustomResourceDefinitions.
 const DEFINITIONS: &str = "definitions";
-/// Kinds that are ready when they are there.
-const ALWAYS_READY: [&str; 16] = [
-    "ClusterRole",
-    "ClusterRoleBinding",
-    "ConfigMap",
-    "ConsoleCLIDownload",
-    "ConsoleLink",
-    "ConsoleQuickStart",
-    "ConsoleYAMLSample",
-    "LimitRange",
-    "MutatingWebhookConfiguration",
-    "NetworkPolicy",
-    "PriorityClass",
-    "Role",
-    "RoleBinding",
-    "Secret",
-    "ServiceAccount",
-    "ValidatingWebhookConfiguration",
-];
 
 /// Who is told of what is done, as it is done.
 pub trait Report: Sync {
@@ -102,8 +88,10 @@ impl Job<'_> {
 pub struct About {
     /// What is installed.
     pub content: Content,
-    /// The ids of the installs that need it; none when it was asked for.
-    pub required_by: BTreeSet<String>,
+    /// The installs of this run that need it.
+    pub required_by: BTreeSet<InstallName>,
+    /// All installs of this run: what they need is known.
+    pub beside: BTreeSet<InstallName>,
 }
 
 /// Whether a run waits until objects are ready.
@@ -272,6 +260,7 @@ fn ahead(
         let known = objects.remove(&change.key);
         objects.insert(change.key.clone(), member(change, known));
     }
+    let required_by = required_by(&about, old);
     let mut entries = old.map_or_else(Default::default, |old| old.entries.clone());
     entries.extend(plan.adding.iter().cloned());
     entries.extend(plan.keeping.iter().cloned());
@@ -282,17 +271,24 @@ fn ahead(
             what: "apply".to_owned(),
             who: job.who.clone(),
         },
-        required_by: about.required_by,
+        required_by,
         content: about.content,
         objects,
         entries,
     }
 }
 
+/// The installs that need one: those of this run that do, and those of earlier runs that this one knows nothing of.
+fn required_by(about: &About, old: Option<&Inventory>) -> BTreeSet<InstallName> {
+    let before = old.into_iter().flat_map(|old| &old.required_by);
+    let others = before.filter(|install| !about.beside.contains(install));
+    others.chain(&about.required_by).cloned().collect()
+}
+
 /// What the inventory says of an object before it is written.
 fn member(change: &Change, known: Option<Member>) -> Member {
     let before = change.before.as_ref();
-    let uid = before.and_then(|before| before.pointer("/metadata/uid")?.as_str());
+    let uid = before.and_then(metadata::uid);
     let uid = uid.map(str::to_owned);
     let resource = &change.resource;
     let (version, plural) = (resource.version.clone(), resource.plural.clone());
@@ -335,29 +331,25 @@ fn tell_unchanged(job: &Job<'_>, plan: &Plan) {
     }
 }
 
-/// Writes the objects of a phase, and notes in the inventory what they are.
+/// Writes the objects of a phase, tells of each as it is done, and notes in the inventory what they are.
 fn write_all(job: &Job<'_>, changes: &[&Change], inventory: &mut Inventory, outcome: &mut Outcome) {
-    let written = concurrently(changes, AT_ONCE, |change| {
-        (change.action.writes()).then(|| write::write(job, change))
-    });
-    for (change, written) in changes.iter().zip(written) {
-        match written {
-            None => job.report.object(&change.key, change.action.word(), ""),
-            Some(Ok(written)) => {
-                outcome.done += 1;
-                job.report.object(&change.key, written.action.word(), "");
-                if let Some(member) = inventory.objects.get_mut(&change.key) {
-                    member.uid = Some(written.uid);
-                    member.managed = written.managed;
-                    member.asked.clone_from(&change.hash);
-                    member.hold = written.hold;
-                }
+    let work = |change: &&Change| (change.action.writes()).then(|| write::write(job, change));
+    concurrently_in_order(changes, AT_ONCE, work, |change, written| match written {
+        None => job.report.object(&change.key, change.action.word(), ""),
+        Some(Ok(written)) => {
+            outcome.done += 1;
+            job.report.object(&change.key, written.action.word(), "");
+            if let Some(member) = inventory.objects.get_mut(&change.key) {
+                member.uid = Some(written.uid);
+                member.managed = written.managed;
+                member.asked.clone_from(&change.hash);
+                member.hold = written.hold;
             }
-            Some(Err(write::WriteError::Api(error))) => outcome.fail(&change.key, &error),
-            Some(Err(write::WriteError::Refused(problem))) => outcome.failed.push(problem),
-            Some(Err(write::WriteError::NotGone(not_gone))) => outcome.not_ready.push(*not_gone),
         }
-    }
+        Some(Err(write::WriteError::Api(error))) => outcome.fail(&change.key, &error),
+        Some(Err(write::WriteError::Refused(problem))) => outcome.failed.push(problem),
+        Some(Err(write::WriteError::NotGone(not_gone))) => outcome.not_ready.push(*not_gone),
+    });
 }
 
 /// Waits until definitions can be used, and asks again what the cluster serves.
@@ -392,7 +384,7 @@ fn wait_for(job: &Job<'_>, changes: &[&Change], outcome: &mut Outcome) {
     }
     let objects: Vec<_> = changes
         .iter()
-        .filter(|change| !ALWAYS_READY.contains(&change.key.kind.as_str()))
+        .filter(|change| !health::is_ready_when_written(&change.key.group, &change.key.kind))
         .map(|change| (change.resource.clone(), change.key.clone()))
         .collect();
     if objects.is_empty() {

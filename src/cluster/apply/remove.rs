@@ -2,20 +2,19 @@
 
 use std::{collections::BTreeMap, time::Duration};
 
-use serde_json::Value;
-
 use super::{
     super::{
+        AT_ONCE,
         answer::{ApiError, RefusalKind},
         inventory::Inventory,
-        live::AT_ONCE,
+        metadata,
         plan::{Fate, Removal},
         request::{Mode, Request},
         wait,
     },
     Job, Outcome, Waiting, go_on,
 };
-use crate::{concurrent::concurrently, manifest::order, problem::Problem};
+use crate::{concurrent::concurrently_in_order, manifest::order, problem::Problem};
 
 /// How long objects may take until they are gone, when nobody says how long to wait.
 const GOING: Duration = Duration::from_secs(30);
@@ -88,34 +87,38 @@ pub(super) fn forget(
     }
 }
 
+/// Removes objects of a phase, and tells of each as it is done.
 fn remove_phase(
     job: &Job<'_>,
     phase: &[(&Removal, &str)],
     inventory: &mut Inventory,
     outcome: &mut Outcome,
 ) {
-    let removed = concurrently(phase, AT_ONCE, |(removal, uid)| delete(job, removal, uid));
     let mut going = vec![];
-    for ((removal, uid), removed) in phase.iter().zip(removed) {
-        match removed {
+    let work = |(removal, uid): &(&Removal, &str)| delete(job, removal, uid);
+    concurrently_in_order(
+        phase,
+        AT_ONCE,
+        work,
+        |(removal, uid), removed| match removed {
             Removed::Gone => {
                 outcome.done += 1;
                 job.report.object(&removal.key, "deleted", "");
                 inventory.objects.remove(&removal.key);
             }
-            Removed::Going => going.push((removal, (*uid).to_owned())),
+            Removed::Going => going.push((*removal, (*uid).to_owned())),
             Removed::Replaced => {
                 let reason = "somebody has put another one in its place";
                 job.report.object(&removal.key, "left alone", reason);
                 inventory.objects.remove(&removal.key);
             }
             Removed::Failed(error) => outcome.fail(&removal.key, &error),
-        }
-    }
+        },
+    );
     if job.waiting == Waiting::No {
         // Nothing comes after a namespace that would have to wait for it, and its end is the cluster's business.
         going.retain(|(removal, _)| {
-            let is_waited_for = removal.key.kind != "Namespace";
+            let is_waited_for = !removal.key.is_namespace();
             if !is_waited_for {
                 outcome.done += 1;
                 let note = "it is going, and is not waited for";
@@ -125,9 +128,18 @@ fn remove_phase(
             is_waited_for
         });
     }
-    if going.is_empty() || outcome.stopped.is_some() {
-        return;
+    if !going.is_empty() && outcome.stopped.is_none() {
+        wait_for(job, going, inventory, outcome);
     }
+}
+
+/// Waits until objects that are on their way, each known by its uid, are gone.
+fn wait_for(
+    job: &Job<'_>,
+    going: Vec<(&Removal, String)>,
+    inventory: &mut Inventory,
+    outcome: &mut Outcome,
+) {
     let time = match job.waiting {
         Waiting::For(time) => time,
         Waiting::No => GOING,
@@ -153,9 +165,9 @@ fn delete(job: &Job<'_>, removal: &Removal, uid: &str) -> Removed {
     let request = Request::delete(&removal.resource, &removal.key, uid, Mode::Write);
     match job.send(&request) {
         // Of what is gone the server gives a Status, or what it was; of what is not, when it began to go.
-        Ok(answer) => match answer.body.pointer("/metadata/deletionTimestamp") {
-            Some(Value::String(_)) => Removed::Going,
-            _ => Removed::Gone,
+        Ok(answer) => match metadata::is_going(&answer.body) {
+            true => Removed::Going,
+            false => Removed::Gone,
         },
         Err(error) => match error.kind() {
             Some(RefusalKind::NotFound) => Removed::Gone,

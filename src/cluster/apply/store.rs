@@ -1,5 +1,5 @@
 //! Writes inventories: further Secrets first, then the first one, which names them, and only over the state that was
-//! read.
+//! read. What further Secrets no inventory names goes when all is done.
 
 use std::collections::BTreeSet;
 
@@ -8,8 +8,9 @@ use serde_json::Value;
 use super::super::{
     answer::{ApiError, RefusalKind},
     connection::Connection,
-    inventory::Inventory,
+    inventory::{INVENTORY, InstallName, Inventory, State},
     live::{self, Stored, secret_key, secrets},
+    metadata,
     request::{Mode, Request},
 };
 use crate::manifest::ObjectKey;
@@ -31,7 +32,7 @@ pub(super) fn save(
     };
     let mut parts = vec![];
     for part in written {
-        let key = key(&part);
+        let key = live::key_of(&secrets(), &part);
         // A run that was killed may have left one, which nothing names.
         match connection.send(&Request::create(&secrets(), &key, part.clone())) {
             Err(error) if error.kind() == Some(RefusalKind::AlreadyExists) => {
@@ -41,13 +42,12 @@ pub(super) fn save(
         }
         parts.push(key.name);
     }
-    let key = key(&first);
+    let key = live::key_of(&secrets(), &first);
     let request = match stored {
         None => Request::create(&secrets(), &key, first.clone()),
         Some(stored) => {
             for field in ["resourceVersion", "uid"] {
-                let known = stored.first.pointer(&format!("/metadata/{field}"));
-                first["metadata"][field] = known.cloned().unwrap_or_default();
+                first["metadata"][field] = metadata::text(&stored.first, field).into();
             }
             Request::replace(&secrets(), &key, first.clone())
         }
@@ -58,6 +58,9 @@ pub(super) fn save(
     };
     let old = stored.map_or(&[][..], |stored| &stored.parts);
     remove_parts(connection, &key.namespace, old, &parts)?;
+    if !matches!(inventory.state, State::Running { .. }) {
+        sweep(connection, &inventory.install, &parts);
+    }
     if let Some(fields) = bare.as_object_mut() {
         fields.remove("data");
     }
@@ -83,22 +86,36 @@ fn is_written(
 /// # Errors
 /// When the server does not do it.
 pub(super) fn discard(connection: &Connection, stored: &Stored) -> Result<(), ApiError> {
-    let key = key(&stored.first);
-    let uid = stored
-        .first
-        .pointer("/metadata/uid")
-        .and_then(Value::as_str);
-    let mut delete = Request::delete(&secrets(), &key, uid.unwrap_or_default(), Mode::Write);
+    let key = live::key_of(&secrets(), &stored.first);
+    let uid = metadata::uid(&stored.first).unwrap_or_default();
+    let mut delete = Request::delete(&secrets(), &key, uid, Mode::Write);
     // Another run that has written it since has taken it over.
-    let version = stored.first.pointer("/metadata/resourceVersion");
+    let version = metadata::text(&stored.first, "resourceVersion");
     if let (Some(body), Some(version)) = (delete.body.as_mut(), version) {
-        body["preconditions"]["resourceVersion"] = version.clone();
+        body["preconditions"]["resourceVersion"] = version.into();
     }
     match connection.send(&delete) {
         Err(error) if error.kind() == Some(RefusalKind::NotFound) => {}
         deleted => drop(deleted?),
     }
-    remove_parts(connection, &key.namespace, &stored.parts, &[])
+    remove_parts(connection, &key.namespace, &stored.parts, &[])?;
+    sweep(connection, &stored.inventory.install, &[]);
+    Ok(())
+}
+
+/// Removes the further Secrets of an install that its inventory does not name, as `named` has them: runs that were killed
+/// have left them. What cannot be listed or removed now does no harm, and is left to the next run.
+pub fn sweep(connection: &Connection, install: &InstallName, named: &[String]) {
+    let selector = format!("{INVENTORY}={}", install.applyset_id());
+    let list = Request::list_metadata(&secrets(), Some(&install.namespace), &selector);
+    // Anybody may put the label on a Secret, and nobody else may call one so.
+    let prefix = format!("{}.g", install.secret());
+    for part in connection.list_all(&list).unwrap_or_default() {
+        let key = live::key_of(&secrets(), &part);
+        if key.name.starts_with(&prefix) && !named.contains(&key.name) {
+            drop(remove_part(connection, &key, &part));
+        }
+    }
 }
 
 /// Removes further Secrets that nothing names any more.
@@ -111,23 +128,17 @@ fn remove_parts(
     let new: BTreeSet<_> = new.iter().collect();
     for name in old.iter().filter(|name| !new.contains(name)) {
         let key = secret_key(namespace, name);
-        let Some(live) = live::get(connection, &secrets(), &key)? else {
-            continue;
-        };
-        let uid = live.pointer("/metadata/uid").and_then(Value::as_str);
-        let delete = Request::delete(&secrets(), &key, uid.unwrap_or_default(), Mode::Write);
-        match connection.send(&delete) {
-            Err(error) if error.kind() == Some(RefusalKind::NotFound) => {}
-            deleted => drop(deleted?),
+        if let Some(live) = live::get(connection, &secrets(), &key)? {
+            remove_part(connection, &key, &live)?;
         }
     }
     Ok(())
 }
 
-fn key(secret: &Value) -> ObjectKey {
-    let text = |pointer: &str| secret.pointer(pointer).and_then(Value::as_str);
-    secret_key(
-        text("/metadata/namespace").unwrap_or_default(),
-        text("/metadata/name").unwrap_or_default(),
-    )
+fn remove_part(connection: &Connection, key: &ObjectKey, part: &Value) -> Result<(), ApiError> {
+    let uid = metadata::uid(part).unwrap_or_default();
+    match connection.send(&Request::delete(&secrets(), key, uid, Mode::Write)) {
+        Err(error) if error.kind() == Some(RefusalKind::NotFound) => Ok(()),
+        deleted => deleted.map(drop),
+    }
 }

@@ -12,7 +12,7 @@ use super::{
         answer::{Answer, ApiError, RefusalKind, Repeated},
         desired::Claim,
         inventory::Hold,
-        live, managed_fields,
+        live, managed_fields, metadata,
         plan::{Action, Change},
         request::{Force, Mode, Request},
         wait::{self, NotReady},
@@ -103,7 +103,7 @@ fn create(job: &Job<'_>, change: &Change) -> Result<Written, WriteError> {
         }
         answer => answer?,
     };
-    let uid = answer.body.pointer("/metadata/uid").and_then(Value::as_str);
+    let uid = metadata::uid(&answer.body);
     let is_created = answer.code == 201
         // Its kind was not known when the plan was made.
         || (uid.is_some() && uid == change.uid.as_deref())
@@ -153,13 +153,10 @@ fn send_to_new_kind(job: &Job<'_>, request: &Request) -> Result<Answer, ApiError
 
 fn update(job: &Job<'_>, change: &Change) -> Result<Written, WriteError> {
     let mut asked = change.asked.clone();
-    let uid = change
-        .before
-        .as_ref()
-        .and_then(|before| before.pointer("/metadata/uid"));
+    let uid = change.before.as_ref().and_then(metadata::uid);
     if let (Some(uid), Some(metadata)) = (uid, asked.get_mut("metadata")) {
         // It is refused when somebody has put another object in its place.
-        metadata["uid"] = uid.clone();
+        metadata["uid"] = uid.into();
     }
     let request = Request::apply(&change.resource, &change.key, asked, Mode::Write, job.force);
     let answer = match job.send(&request) {
@@ -172,7 +169,7 @@ fn update(job: &Job<'_>, change: &Change) -> Result<Written, WriteError> {
         }
         answer => answer?,
     };
-    if answer.body.pointer("/metadata/deletionTimestamp").is_some() {
+    if metadata::is_going(&answer.body) {
         gone(job, change, &answer.body)?;
         return create(job, change);
     }
@@ -182,10 +179,7 @@ fn update(job: &Job<'_>, change: &Change) -> Result<Written, WriteError> {
 /// Deletes an object and creates it. When it cannot be created, the one that was there is put back.
 fn recreate(job: &Job<'_>, change: &Change) -> Result<Written, WriteError> {
     let live = change.before.as_ref().unwrap_or(&Value::Null);
-    let uid = live
-        .pointer("/metadata/uid")
-        .and_then(Value::as_str)
-        .unwrap_or_default();
+    let uid = metadata::uid(live).unwrap_or_default();
     // What the server would never take is found out before anything is lost.
     let mut probe = change.asked.clone();
     let mut key = change.key.clone();
@@ -241,8 +235,7 @@ fn restore(job: &Job<'_>, change: &Change, live: &Value) -> Result<(), ApiError>
 
 /// Waits until an object that is being deleted is gone.
 fn gone(job: &Job<'_>, change: &Change, live: &Value) -> Result<(), WriteError> {
-    let uid = live.pointer("/metadata/uid").and_then(Value::as_str);
-    let uid = uid.unwrap_or_default().to_owned();
+    let uid = metadata::uid(live).unwrap_or_default().to_owned();
     let time = match job.waiting {
         Waiting::For(time) => time,
         Waiting::No => DELETION,
@@ -257,9 +250,8 @@ fn gone(job: &Job<'_>, change: &Change, live: &Value) -> Result<(), WriteError> 
 }
 
 fn written(live: &Value, action: Action) -> Written {
-    let uid = live.pointer("/metadata/uid").and_then(Value::as_str);
     Written {
-        uid: uid.unwrap_or_default().to_owned(),
+        uid: metadata::uid(live).unwrap_or_default().to_owned(),
         managed: managed_fields::ours(live),
         hold: Hold::Owned,
         action,

@@ -4,6 +4,7 @@ use serde_json::Value;
 
 use super::{
     super::{
+        AT_ONCE,
         answer::ApiError,
         request::{Accept, Request},
         resource::{Discovery, Resources},
@@ -54,7 +55,7 @@ impl Connection {
 
     /// Asks for the kinds of each version. A group whose own server does not answer is remembered as such.
     fn discover_each(&self, versions: &[(String, String)]) -> Result<Resources, ApiError> {
-        let lists = concurrently(versions, super::AT_ONCE, |(group, version)| {
+        let lists = concurrently(versions, AT_ONCE, |(group, version)| {
             let path = match group.as_str() {
                 "" => format!("/api/{}", super::super::request::escape(version)),
                 group => {

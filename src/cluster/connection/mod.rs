@@ -40,13 +40,20 @@ use self::{
 };
 pub use self::{error::ConnectionError, settings::ConnectionSettings};
 use super::{
+    AT_ONCE,
     answer::{Answer, ApiError},
     request::{Accept, Request},
     resource::Resources,
 };
 
-/// As many requests are on their way at once.
-const AT_ONCE: usize = 16;
+/// When a request is sent.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Turn {
+    /// When fewer than [`AT_ONCE`] others are on their way.
+    Queued,
+    /// At once, however many others are, for so long at most, and only once: what is worth nothing when it comes late.
+    Ahead(Duration),
+}
 
 /// Tells a person a line.
 type Tell = dyn Fn(&str) + Send + Sync;
@@ -154,7 +161,15 @@ impl Connection {
         request: &Request,
         may: &dyn Fn() -> bool,
     ) -> Result<Answer, ApiError> {
-        self.send_patiently(request, may)
+        self.send_patiently(request, Turn::Queued, may)
+    }
+
+    /// Sends a request as [`Connection::send`] does, when its turn is.
+    ///
+    /// # Errors
+    /// As [`Connection::send`].
+    pub fn send_in(&self, request: &Request, turn: Turn) -> Result<Answer, ApiError> {
+        self.send_patiently(request, turn, &|| true)
     }
 
     /// Asks for all parts of a list, and gives its objects, each with its `apiVersion` and `kind`. A list that is too old to

@@ -15,7 +15,7 @@ use super::super::{
     request::{Accept, Method, Request, escape},
 };
 use super::{
-    Connection, ConnectionError,
+    Connection, ConnectionError, Turn,
     exchange::{Broken, Reply, exchange},
     retry::{Patience, Server, Trouble, retry_after},
     session::Pass,
@@ -42,6 +42,7 @@ impl Connection {
     pub(super) fn send_patiently(
         &self,
         request: &Request,
+        turn: Turn,
         may: &dyn Fn() -> bool,
     ) -> Result<Answer, ApiError> {
         let begun = Instant::now();
@@ -55,7 +56,7 @@ impl Connection {
                 };
                 return Err(self.give_up(stopped, &patience, begun, repeated));
             }
-            let failure = match self.try_once(request, repeated) {
+            let failure = match self.try_once(request, turn, repeated) {
                 Ok(answer) => return Ok(answer),
                 Err(failure) => failure,
             };
@@ -72,7 +73,10 @@ impl Connection {
                 true => Server::Known,
                 false => Server::Unknown,
             };
-            let wait = patience.after(failure.trouble, server, fastrand::f64());
+            let wait = match turn {
+                Turn::Queued => patience.after(failure.trouble, server, fastrand::f64()),
+                Turn::Ahead(_) => None,
+            };
             let failed =
                 || self.give_up(ApiError::clone(&failure.error), &patience, begun, repeated);
             let Some(wait) = wait else {
@@ -86,7 +90,12 @@ impl Connection {
         }
     }
 
-    fn try_once(&self, request: &Request, repeated: Repeated) -> Result<Answer, Failure> {
+    fn try_once(
+        &self,
+        request: &Request,
+        turn: Turn,
+        repeated: Repeated,
+    ) -> Result<Answer, Failure> {
         let stopped = || Failure {
             error: Box::new(ApiError::Stopped {
                 about: request.about.clone(),
@@ -104,9 +113,18 @@ impl Connection {
         })?;
         let number = pass.number;
         let reply = self.engine.handle().block_on(async {
-            let permit = self.ending.unless_over(self.permits.acquire()).await;
-            let _permit = permit.map_err(|_| stopped())?;
-            let time = self.time_for_a_try().map_err(|_| stopped())?;
+            let permit = async {
+                match turn {
+                    Turn::Queued => Some(self.permits.acquire().await),
+                    Turn::Ahead(_) => None,
+                }
+            };
+            let _permit = self
+                .ending
+                .unless_over(permit)
+                .await
+                .map_err(|_| stopped())?;
+            let time = self.time_for_a_try(turn).map_err(|_| stopped())?;
             let message = self
                 .message(request, &pass, time)
                 .map_err(|reason| Failure {
@@ -134,12 +152,13 @@ impl Connection {
     }
 
     /// How long a try may take.
-    fn time_for_a_try(&self) -> Result<Option<Duration>, super::ending::Over> {
-        let left = self.ending.left()?;
-        Ok(match (left, self.request_timeout) {
-            (Some(left), Some(timeout)) => Some(left.min(timeout)),
-            (left, timeout) => left.or(timeout),
-        })
+    fn time_for_a_try(&self, turn: Turn) -> Result<Option<Duration>, super::ending::Over> {
+        let worth = match turn {
+            Turn::Queued => None,
+            Turn::Ahead(time) => Some(time),
+        };
+        let limits = [self.ending.left()?, self.request_timeout, worth];
+        Ok(limits.into_iter().flatten().min())
     }
 
     /// The request as it goes over the wire. The server is told how long it may try, a little less than is waited for.

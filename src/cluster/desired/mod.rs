@@ -11,10 +11,10 @@ use std::collections::BTreeMap;
 
 use base64::{Engine, engine::general_purpose::STANDARD};
 use serde_json::{Map, Value};
-use sha2::{Digest, Sha256};
 
 use super::{
     accounts::{Entry, List},
+    checksum::sha256,
     inventory::InstallName,
 };
 use crate::{
@@ -141,16 +141,11 @@ impl DesiredSet {
 /// written.
 #[must_use]
 pub fn hash(value: &Value) -> String {
-    hex(value.to_string().as_bytes())
+    sha256(value.to_string().as_bytes())
 }
 
 fn hash_map(object: &Map<String, Value>) -> String {
-    hex(serde_json::to_string(object).unwrap_or_default().as_bytes())
-}
-
-fn hex(bytes: &[u8]) -> String {
-    let digest = Sha256::digest(bytes);
-    digest.iter().map(|byte| format!("{byte:02x}")).collect()
+    sha256(serde_json::to_string(object).unwrap_or_default().as_bytes())
 }
 
 /// Namespaces may hold what others have in them, and each has an account `default` from its start.

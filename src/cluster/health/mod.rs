@@ -94,6 +94,15 @@ pub fn is_ready_when_written(group: &str, kind: &str) -> bool {
                 "ValidatingWebhookConfiguration",
             ],
         ),
+        (
+            "console.openshift.io",
+            &[
+                "ConsoleCLIDownload",
+                "ConsoleLink",
+                "ConsoleQuickStart",
+                "ConsoleYAMLSample",
+            ],
+        ),
         ("networking.k8s.io", &["NetworkPolicy"]),
         (
             "rbac.authorization.k8s.io",

@@ -176,7 +176,11 @@ fn form_of(inventory: &Inventory) -> Form {
         },
         objects: inventory.objects.iter().map(form_of_member).collect(),
         entries: inventory.entries.iter().map(form_of_entry).collect(),
-        required_by: inventory.required_by.iter().cloned().collect(),
+        required_by: inventory
+            .required_by
+            .iter()
+            .map(InstallName::path)
+            .collect(),
     }
 }
 
@@ -255,7 +259,8 @@ fn inventory_of(form: Form) -> Result<Inventory, String> {
         }
     }
     let entries = form.entries.into_iter().map(entry_of);
-    let required_by = form.required_by.into_iter().map(shown);
+    let required_by = form.required_by.iter();
+    let required_by = required_by.map(|path| InstallName::of_path(path));
     Ok(Inventory {
         install,
         generation: form.generation,

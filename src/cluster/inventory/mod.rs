@@ -43,8 +43,9 @@ pub struct Inventory {
     pub objects: BTreeMap<ObjectKey, Member>,
     /// The entries in ServiceAccounts that were not there before.
     pub entries: BTreeSet<Entry>,
-    /// The ids of the installs that need this one, as a dependency; none for what was asked for.
-    pub required_by: BTreeSet<String>,
+    /// The installs that need this one, as the runs that applied them found. An install that is gone by now may still be
+    /// among them.
+    pub required_by: BTreeSet<InstallName>,
 }
 
 /// How far an install is.

@@ -66,6 +66,23 @@ impl InstallName {
         format!("{PREFIX}{}", self.name)
     }
 
+    /// As `namespace/name`, which no other install has.
+    #[must_use]
+    pub fn path(&self) -> String {
+        format!("{}/{}", self.namespace, self.name)
+    }
+
+    /// The install of such a text.
+    ///
+    /// # Errors
+    /// Why it is none.
+    pub fn of_path(path: &str) -> Result<Self, String> {
+        let (namespace, name) = path
+            .split_once('/')
+            .ok_or_else(|| format!("{path:?} names no install as NAMESPACE/NAME"))?;
+        Self::new(namespace, name)
+    }
+
     /// The id of its ApplySet, which its objects carry as a label: `applyset-...-v1`.
     #[must_use]
     pub fn applyset_id(&self) -> String {

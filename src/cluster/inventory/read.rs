@@ -6,9 +6,10 @@ use serde::Deserialize;
 use serde_json::Value;
 
 use super::{
+    super::checksum,
     InstallName, Inventory, InventoryError, form,
     name::PREFIX,
-    secrets::{CONTENTS, ID, PART_BYTES, PARTS, TOOL, TOOLING, TYPE, checksum},
+    secrets::{CONTENTS, ID, PART_BYTES, PARTS, TOOL, TOOLING, TYPE},
 };
 use crate::manifest::decode_base64;
 
@@ -119,7 +120,7 @@ fn contents(first: &Value, others: &[Value], install: &InstallName) -> Result<Ve
         let part = part.ok_or_else(|| format!("its part {name} is missing"))?;
         let bytes = data(part, CONTENTS)?
             .ok_or_else(|| format!("its part {name} has no data.{CONTENTS}"))?;
-        if checksum(&bytes) != sha256 {
+        if checksum::sha256(&bytes) != sha256 {
             return Err(format!(
                 "its part {name} has another checksum than it is listed with"
             ));

@@ -9,9 +9,8 @@ use std::collections::BTreeSet;
 
 use base64::{Engine, engine::general_purpose::STANDARD};
 use serde_json::{Map, Value, json};
-use sha2::{Digest, Sha256};
 
-use super::{InstallName, Inventory, form, summary};
+use super::{super::checksum::sha256, InstallName, Inventory, form, summary};
 use crate::manifest::ObjectKey;
 
 /// The label of the parts of an inventory, with the id of the install as its value. Those that the first Secret does not
@@ -45,12 +44,12 @@ impl Inventory {
         if contents.len() <= PART_BYTES {
             return vec![self.parent(CONTENTS, &contents)];
         }
-        let checksum = checksum(&contents);
+        let checksum = sha256(&contents);
         let mut secrets = vec![];
         let mut list = vec![];
         for (number, bytes) in (1..).zip(contents.chunks(PART_BYTES)) {
             let name = self.install.part(self.generation, &checksum, number);
-            list.push(json!({"name": name, "sha256": self::checksum(bytes)}));
+            list.push(json!({"name": name, "sha256": sha256(bytes)}));
             secrets.push(self.part(&name, bytes));
         }
         let list = Value::Array(list).to_string();
@@ -102,12 +101,6 @@ impl Inventory {
         let namespaces: BTreeSet<_> = namespaces.filter(is_other).collect();
         Vec::from_iter(namespaces).join(",")
     }
-}
-
-/// The SHA-256 of bytes, in hexadecimal.
-pub(super) fn checksum(bytes: &[u8]) -> String {
-    let digest = Sha256::digest(bytes);
-    digest.iter().map(|byte| format!("{byte:02x}")).collect()
 }
 
 fn secret(install: &InstallName, name: &str, kind: &str, key: &str, bytes: &[u8]) -> Value {

@@ -3,7 +3,7 @@
 
 use serde_json::{Map, Value};
 
-use super::{Inventory, State};
+use super::{InstallName, Inventory, State};
 
 const PACKAGE: &str = "kubectl-olm/package";
 const BUNDLE: &str = "kubectl-olm/bundle";
@@ -25,7 +25,7 @@ pub(super) fn annotations(inventory: &Inventory) -> Map<String, Value> {
         State::Removed => ("removed", "", ""),
         State::Running { what, who } => ("running", what.as_str(), who.as_str()),
     };
-    let required_by = inventory.required_by.iter().map(String::as_str);
+    let required_by = inventory.required_by.iter().map(InstallName::path);
     let required_by: Vec<_> = required_by.take(MOST_REQUIRING).collect();
     let said = [
         (PACKAGE, inventory.content.package.clone()),

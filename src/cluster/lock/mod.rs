@@ -9,6 +9,8 @@
 )]
 
 mod process;
+mod requests;
+mod waiting;
 
 use std::{
     sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError},
@@ -19,19 +21,25 @@ use std::{
 use serde_json::Value;
 
 pub use self::process::this_process;
-use self::process::{clock, is_dead};
+use self::{
+    process::{clock, now},
+    requests::{Lease, State},
+    waiting::wait_for,
+};
 use super::{
     answer::{ApiError, RefusalKind},
-    connection::Connection,
+    connection::{Connection, Turn},
     inventory::InstallName,
-    lease::{self, Holder, RENEWED_EVERY, SECONDS, Take},
+    lease::{self, Holder, RENEWED_EVERY, SECONDS},
+    metadata,
     request::{Mode, Request},
-    resource::{Resource, Scope},
 };
-use crate::manifest::ObjectKey;
-
-/// How long to wait before a Lease that is held is looked at again.
-const PAUSE: Duration = Duration::from_millis(500);
+/// The turn of what renews: it may not wait for what it is needed for, and is tried again while the Lease still holds.
+const RENEWAL: Turn = Turn::Ahead(Duration::from_secs(4));
+/// How long before what could not be renewed is renewed again.
+const PAUSE: Duration = Duration::from_secs(1);
+/// For so long a Lease that has run out is asked for while the server does not answer.
+const PATIENCE: Duration = Duration::from_secs(60);
 
 /// A Lease that is held. It is given back when it is dropped.
 pub struct Lock {
@@ -76,22 +84,6 @@ struct Shared {
     over: Condvar,
 }
 
-/// A Lease, and who wants it.
-struct Lease {
-    resource: Resource,
-    key: ObjectKey,
-    me: Holder,
-}
-
-struct State {
-    /// The Lease, as it was stored last.
-    live: Value,
-    /// When the request was sent that renewed it last.
-    renewed: Duration,
-    /// Why it is lost, once it is.
-    lost: Option<String>,
-}
-
 impl Lock {
     /// Takes the Lease of an install, waiting for at most `patience` while another run holds it; `tell` is told of whom is
     /// waited for, once for each.
@@ -133,11 +125,21 @@ impl Lock {
     /// # Errors
     /// When another run has it, or may have it.
     pub fn check(&self) -> Result<(), LockError> {
-        if !self.is_held() {
-            self.shared.renew();
-        }
-        if self.is_held() {
-            return Ok(());
+        let begun = clock();
+        loop {
+            let seen = lock(&self.shared.state).renewed;
+            if self.is_held() {
+                return Ok(());
+            }
+            let renewed = self.shared.renew(seen);
+            if self.is_held() {
+                return Ok(());
+            }
+            let may_pass = renewed.is_err_and(|error| error.may_pass());
+            if !may_pass || clock().saturating_sub(begun) >= PATIENCE {
+                break;
+            }
+            thread::sleep(PAUSE);
         }
         let lost = lock(&self.shared.state).lost.clone();
         let about = &self.shared.lease.key;
@@ -179,149 +181,6 @@ impl Drop for Lock {
     }
 }
 
-impl Lease {
-    fn of(install: &InstallName) -> Self {
-        let text = str::to_owned;
-        Self {
-            resource: Resource {
-                group: text("coordination.k8s.io"),
-                version: text("v1"),
-                kind: text("Lease"),
-                plural: text("leases"),
-                scope: Scope::Namespaced,
-            },
-            key: ObjectKey {
-                group: text("coordination.k8s.io"),
-                kind: text("Lease"),
-                namespace: install.namespace.clone(),
-                name: install.secret(),
-            },
-            me: this_process(),
-        }
-    }
-
-    /// The Lease as it is stored; nothing when there is none.
-    fn get(&self, connection: &Connection) -> Result<Option<Value>, LockError> {
-        match connection.send(&Request::get(&self.resource, &self.key)) {
-            Ok(answer) => Ok(Some(answer.body)),
-            Err(error) if error.kind() == Some(RefusalKind::NotFound) => Ok(None),
-            Err(error) => Err(self.failed("get", error)),
-        }
-    }
-
-    /// Writes it for this process, in place of `before`; nothing when another one was faster.
-    fn write(
-        &self,
-        connection: &Connection,
-        before: Option<&Value>,
-    ) -> Result<Option<State>, LockError> {
-        let ObjectKey {
-            namespace, name, ..
-        } = &self.key;
-        let now = process::now();
-        let body = lease::held(name, namespace, &self.me, &now, before);
-        let (verb, request) = match before {
-            None => ("create", Request::create(&self.resource, &self.key, body)),
-            Some(_) => ("update", Request::replace(&self.resource, &self.key, body)),
-        };
-        let renewed = clock();
-        match connection.send(&request) {
-            Ok(answer) => Ok(Some(State {
-                live: answer.body,
-                renewed,
-                lost: None,
-            })),
-            Err(error) => match (error.kind(), before) {
-                (Some(RefusalKind::Changed | RefusalKind::AlreadyExists), _)
-                | (Some(RefusalKind::NotFound), Some(_)) => Ok(None),
-                _ => Err(self.failed(verb, error)),
-            },
-        }
-    }
-
-    fn failed(&self, verb: &'static str, error: ApiError) -> LockError {
-        if error.kind() != Some(RefusalKind::Forbidden) {
-            return LockError::Api(error);
-        }
-        LockError::Forbidden {
-            about: self.key.to_string(),
-            verb,
-            namespace: self.key.namespace.clone(),
-        }
-    }
-}
-
-/// Takes a Lease, waiting while it is held.
-fn wait_for(
-    connection: &Connection,
-    lease: &Lease,
-    patience: Duration,
-    tell: &dyn Fn(&str),
-) -> Result<State, LockError> {
-    let begun = clock();
-    let mut seen: (Value, Duration) = (Value::Null, begun);
-    let mut told: Option<Holder> = None;
-    let mut written = None;
-    loop {
-        // It has stayed the same from the answer that showed it first to before this question, at least.
-        let asked = clock();
-        let live = lease.get(connection)?;
-        let is_mine = |live: &Value| lease::is_held_by(live, &lease.me);
-        let take = match (&live, written) {
-            // The answer to our write was lost, and the write was not.
-            (Some(live), Some(renewed)) if is_mine(live) => {
-                return Ok(State {
-                    live: live.clone(),
-                    renewed,
-                    lost: None,
-                });
-            }
-            (None, _) => Take::Now,
-            (Some(live), _) => {
-                let version = live
-                    .pointer("/metadata/resourceVersion")
-                    .cloned()
-                    .unwrap_or_default();
-                if seen.0 != version {
-                    seen = (version, clock());
-                }
-                let unchanged = asked.saturating_sub(seen.1).as_secs();
-                lease::take(live, &lease.me, unchanged, &is_dead)
-            }
-        };
-        let is_over = clock().saturating_sub(begun) >= patience;
-        match take {
-            Take::Now => {
-                written = Some(clock());
-                if let Some(state) = lease.write(connection, live.as_ref())? {
-                    return Ok(state);
-                }
-                if is_over {
-                    let message = format!(
-                        "{}: other runs are at work; try again when they have ended",
-                        lease.key
-                    );
-                    return Err(LockError::Held(message));
-                }
-            }
-            Take::Wait(holder) if is_over => {
-                let message = format!(
-                    "{}: the run of {holder} is still at work; wait for it to end, or end it",
-                    lease.key
-                );
-                return Err(LockError::Held(message));
-            }
-            Take::Wait(holder) => {
-                if told.as_ref() != Some(&holder) {
-                    tell(&format!("waiting for the run of {holder}, to end"));
-                }
-                told = Some(holder);
-            }
-        }
-        thread::sleep(PAUSE);
-    }
-}
-
 impl Shared {
     fn is_held(&self) -> bool {
         let state = lock(&self.state);
@@ -342,64 +201,80 @@ impl Shared {
                 return;
             }
             let before = lock(&self.state).renewed;
-            self.renew();
+            // Why it was not renewed matters only to who has to know whether it is held.
+            drop(self.renew(before));
             let renewed = lock(&self.state).renewed;
             // An answer that took long says little about now.
             let since = clock().saturating_sub(renewed);
             pause = match renewed > before {
                 true => Duration::from_secs(RENEWED_EVERY).saturating_sub(since),
-                false => Duration::from_secs(1),
+                false => PAUSE,
             };
         }
     }
 
-    /// Renews the Lease; what comes of it is in the state. As only the state that we stored last is replaced, it succeeds
-    /// only where nobody has had the Lease in between, however long that was.
-    fn renew(&self) {
+    /// Renews the Lease, unless that was done since it was `seen` as renewed last; what comes of it is in the state. As only
+    /// the state that we stored last is replaced, it succeeds only where nobody has had the Lease in between, however long
+    /// that was.
+    ///
+    /// # Errors
+    /// When the server does not renew it, or does not say what has become of it.
+    fn renew(&self, seen: Duration) -> Result<(), ApiError> {
         let _one = lock(&self.renewing);
         // The second try is for an earlier write of ours whose answer was lost, or a label that somebody has set.
         for _ in 0..2 {
             let live = {
                 let state = lock(&self.state);
-                if state.lost.is_some() {
-                    return;
+                if state.lost.is_some() || state.renewed > seen {
+                    return Ok(());
                 }
                 state.live.clone()
             };
-            match self.lease.write(&self.connection, Some(&live)) {
-                Ok(Some(renewed)) => {
-                    *lock(&self.state) = renewed;
-                    return;
+            let (time, sent) = (now(), clock());
+            let lease = &self.lease;
+            match lease.write(&self.connection, RENEWAL, Some(&live), &time) {
+                Ok(Some(stored)) => *lock(&self.state) = State::stored(stored, sent),
+                Ok(None) => self.look_again(&live, &time, sent)?,
+                Err(error) if error.may_pass() => {
+                    self.look_again(&live, &time, sent)?;
+                    if lock(&self.state).renewed != sent {
+                        return Err(error);
+                    }
                 }
-                Ok(None) => self.look_again(&live),
-                Err(_) => return,
+                Err(error) => return Err(error),
             }
         }
+        Ok(())
     }
 
-    /// Finds out what has become of a Lease that is not as we stored it.
-    fn look_again(&self, before: &Value) {
-        let Ok(live) = self.lease.get(&self.connection) else {
-            return;
-        };
+    /// Finds out what has become of a Lease that is perhaps not as we stored it: it was written at `time`, or was not, by a
+    /// request that was `sent`.
+    fn look_again(&self, before: &Value, time: &str, sent: Duration) -> Result<(), ApiError> {
+        let live = self.lease.get(&self.connection, RENEWAL)?;
         let mut state = lock(&self.state);
         let key = &self.lease.key;
-        let uid = |lease: &Value| lease.pointer("/metadata/uid").cloned();
         match live {
-            Some(live) if lease::is_held_by(&live, &self.lease.me) && uid(&live) == uid(before) => {
+            Some(live)
+                if lease::is_held_by(&live, &self.lease.me)
+                    && metadata::uid(&live) == metadata::uid(before) =>
+            {
+                // The answer was lost, and the write was not: it holds from then on.
+                if lease::is_renewed_at(&live, time) {
+                    state.renewed = sent;
+                }
                 state.live = live;
             }
             Some(live) => {
-                let identity = live.pointer("/spec/holderIdentity").and_then(Value::as_str);
-                let holder = Holder::of_identity(identity.unwrap_or_default());
+                let holder = lease::holder(&live);
                 state.lost = Some(format!("{key}: another run took over, that of {holder}"));
             }
             None => {
                 state.lost = Some(format!(
                     "{key}: it was deleted, so that another run may be at work"
-                ))
+                ));
             }
         }
+        Ok(())
     }
 
     /// Removes the Lease, unless it is another's by now.
@@ -408,16 +283,8 @@ impl Shared {
         if state.lost.is_some() {
             return Ok(());
         }
-        let of = |field: &str| {
-            state
-                .live
-                .get("metadata")
-                .and_then(|metadata| metadata.get(field)?.as_str())
-        };
-        let (uid, version) = (
-            of("uid").unwrap_or_default(),
-            of("resourceVersion").unwrap_or_default(),
-        );
+        let uid = metadata::uid(&state.live).unwrap_or_default();
+        let version = metadata::text(&state.live, "resourceVersion").unwrap_or_default();
         let Lease { resource, key, .. } = &self.lease;
         let mut request = Request::delete(resource, key, uid, Mode::Write);
         // Whoever takes a Lease over keeps its uid, so that this takes the version too.

@@ -7,7 +7,7 @@ use super::{
         answer::{ApiError, Refusal, RefusalKind},
         desired::{Claim, Desired, PART_OF},
         inventory::{Hold, InstallName, Inventory, Member},
-        managed_fields,
+        managed_fields, metadata,
         owner::{self, Owner},
         request::Force,
         resource::Resource,
@@ -37,7 +37,7 @@ pub enum Observed {
         /// The fields that are asked for and differ, as JSON pointers.
         fields: Vec<String>,
     },
-    /// It is there, and is refused as it would be.
+    /// The server refuses it as it would be, or does not say what it would be or what is there.
     Refused {
         /// As it is; nothing when it is not there or cannot be read.
         live: Option<Value>,
@@ -74,18 +74,7 @@ pub fn decide(
     policy: &Policy,
 ) -> Result<Change, Vec<Problem>> {
     let member = inventory.and_then(|inventory| inventory.objects.get(&desired.key));
-    let mut change = Change {
-        key: desired.key.clone(),
-        resource,
-        action: Action::Create,
-        hold: Hold::Owned,
-        asked: desired.manifest.clone().into_value(),
-        hash: desired.asked.clone(),
-        uid: member.and_then(|member| member.uid.clone()),
-        claim: desired.claim,
-        before: None,
-        after: None,
-    };
+    let mut change = creation(desired, resource, member);
     let is_alike = is_alike(&observed);
     let (live, after, refusal) = match observed {
         Observed::Later => return Ok(change),
@@ -113,17 +102,9 @@ pub fn decide(
             ..
         } => (live, None, Some(error)),
     };
-    let claimed = match shared(install, desired, (member, others), &live, is_alike) {
-        Some(claimed) => claimed,
-        None => claim(
-            install,
-            desired,
-            (member, others),
-            &live,
-            after.as_ref(),
-            policy,
-        ),
-    };
+    let known = (member, others);
+    let claimed = shared(install, desired, known, &live, is_alike)
+        .unwrap_or_else(|| claim(install, desired, known, &live, after.as_ref(), policy));
     change.before = Some(live);
     change.after = after;
     match claimed {
@@ -140,13 +121,29 @@ pub fn decide(
     settle(change, refusal.as_ref(), policy)
 }
 
+/// The change for an object as long as nothing is known of a live one.
+fn creation(desired: &Desired, resource: Resource, member: Option<&Member>) -> Change {
+    Change {
+        key: desired.key.clone(),
+        resource,
+        action: Action::Create,
+        hold: Hold::Owned,
+        asked: desired.manifest.clone().into_value(),
+        hash: desired.asked.clone(),
+        uid: member.and_then(|member| member.uid.clone()),
+        claim: desired.claim,
+        before: None,
+        after: None,
+    }
+}
+
 /// Decides what is done with an object that is there and ours, or becomes ours.
 fn settle(
     mut change: Change,
     refusal: Option<&ApiError>,
     policy: &Policy,
 ) -> Result<Change, Vec<Problem>> {
-    let goes = change.before.as_ref().is_some_and(is_deleted);
+    let goes = change.before.as_ref().is_some_and(metadata::is_going);
     if let Some(error) = refusal {
         let is_immutable = error.kind() == Some(RefusalKind::Immutable);
         if is_immutable && policy.recreate == Recreate::Yes && may_be_recreated(&change.key) {
@@ -190,10 +187,6 @@ fn bare(object: &Value) -> Value {
     bare
 }
 
-fn is_deleted(live: &Value) -> bool {
-    live.pointer("/metadata/deletionTimestamp").is_some()
-}
-
 fn may_be_recreated(key: &ObjectKey) -> bool {
     !NEVER_RECREATED.contains(&key.kind.as_str())
 }
@@ -215,9 +208,10 @@ fn shared(
     live: &Value,
     is_alike: bool,
 ) -> Option<Claimed> {
-    let uid = live.pointer("/metadata/uid").and_then(Value::as_str);
     let is_listed = member.is_some_and(|member| {
-        member.hold != Hold::Used && member.uid.is_some() && member.uid.as_deref() == uid
+        member.hold != Hold::Used
+            && member.uid.is_some()
+            && member.uid.as_deref() == metadata::uid(live)
     });
     let Owner::Install(id) = owner::of(live) else {
         return None;
@@ -260,12 +254,11 @@ fn claim(
     after: Option<&Value>,
     policy: &Policy,
 ) -> Claimed {
-    let uid = live.pointer("/metadata/uid").and_then(Value::as_str);
     let owner = owner::of(live);
     let is_listed = member.is_some_and(|member| {
         member.hold == Hold::Owned
             && match &member.uid {
-                Some(known) => Some(known.as_str()) == uid,
+                Some(known) => Some(known.as_str()) == metadata::uid(live),
                 // A run that was interrupted meant to create it: only what we have written to is ours.
                 None => !managed_fields::ours(live).is_empty(),
             }

@@ -45,7 +45,7 @@ pub fn entries(
 
 /// The key of an entry's account.
 #[must_use]
-pub fn account(entry: &Entry) -> ObjectKey {
+pub fn account_key(entry: &Entry) -> ObjectKey {
     ObjectKey {
         group: String::new(),
         kind: "ServiceAccount".to_owned(),

@@ -17,7 +17,7 @@ use serde_json::Value;
 
 pub use self::{
     decide::{OWNER, Observed, decide},
-    entries::{account, entries},
+    entries::{account_key, entries},
     preflight::{KindOf, Kinds, later, missing_kinds},
     prune::{Found, Keeping, fate},
     unchanged::unchanged,

@@ -6,7 +6,7 @@ use serde_json::Value;
 
 use super::super::{
     desired::Desired,
-    resource::{Kind, Resource, Resources, Scope},
+    resource::{Resource, Resources, Scope, Served},
 };
 use crate::{
     manifest::{Manifest, ObjectKey},
@@ -54,13 +54,13 @@ impl<'r> Kinds<'r> {
     #[must_use]
     pub fn of(&self, key: &ObjectKey, version: &str) -> KindOf {
         match self.served.find(key, version) {
-            Kind::Served(resource) => KindOf::Served(resource.clone()),
+            Served::As(resource) => KindOf::Served(resource.clone()),
             found => {
                 let kind = (key.group.clone(), key.kind.clone());
                 let mut defined = self.defined.get(&kind).into_iter().flatten();
                 match defined.find(|resource| resource.version == version) {
                     Some(resource) => KindOf::Defined(resource.clone()),
-                    None if found == Kind::Unknown => KindOf::Unknown,
+                    None if found == Served::Unknown => KindOf::Unknown,
                     None => KindOf::Missing,
                 }
             }
@@ -102,10 +102,7 @@ fn defined_by(manifest: &Manifest) -> Vec<Resource> {
 /// The namespaces among the objects: what goes into them cannot be asked about before they are there.
 #[must_use]
 pub fn later(objects: &[Desired]) -> BTreeSet<&str> {
-    let namespaces = objects
-        .iter()
-        .filter(|desired| desired.key.kind == "Namespace");
-    let namespaces = namespaces.filter(|desired| desired.key.group.is_empty());
+    let namespaces = objects.iter().filter(|desired| desired.key.is_namespace());
     namespaces
         .map(|desired| desired.key.name.as_str())
         .collect()

@@ -7,7 +7,7 @@ use super::{
         answer::ApiError,
         desired::PART_OF,
         inventory::{Hold, InstallName, Member},
-        managed_fields,
+        managed_fields, metadata,
     },
     Fate, Others,
 };
@@ -55,8 +55,7 @@ pub fn fate(
     if let Some(name) = others.listing(key).first() {
         return Fate::Forget(format!("{} in {} needs it", name.name, name.namespace));
     }
-    let text = |pointer: &str| live.pointer(pointer).and_then(Value::as_str);
-    let Some(uid) = text("/metadata/uid") else {
+    let Some(uid) = metadata::uid(live) else {
         return Fate::Unverifiable("it has no uid".to_owned());
     };
     match &member.uid {

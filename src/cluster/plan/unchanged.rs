@@ -5,7 +5,7 @@ use serde_json::Value;
 use super::super::{
     desired::Desired,
     inventory::{Hold, Member},
-    managed_fields,
+    managed_fields, metadata,
 };
 
 /// Whether an object is as it was asked for: it is the one of the inventory, it was asked for like this when it was
@@ -14,14 +14,11 @@ use super::super::{
 /// `live` is its metadata, in an object; an object that is being deleted is not as it should be.
 #[must_use]
 pub fn unchanged(desired: &Desired, member: &Member, live: &Value) -> bool {
-    let metadata = live.get("metadata");
-    let text = |field: &str| metadata.and_then(|metadata| metadata.get(field)?.as_str());
-    let is_it = member.uid.is_some() && text("uid") == member.uid.as_deref();
-    let goes = text("deletionTimestamp").is_some();
+    let is_it = member.uid.is_some() && metadata::uid(live) == member.uid.as_deref();
     let is_asked = member.asked == desired.asked && !member.managed.is_empty();
     member.hold == Hold::Owned
         && is_it
-        && !goes
+        && !metadata::is_going(live)
         && is_asked
         && managed_fields::ours(live) == member.managed
 }

@@ -6,10 +6,12 @@ mod removals;
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use serde_json::Value;
+
 pub use self::removals::{custom_resources, resource_of};
 use self::{
     objects::{Known, Wanted, is_anothers, observe_all, with_kinds},
-    removals::{Gone, members, removals, some_custom_resources},
+    removals::{Gone, ListedMember, members, removals, some_custom_resources},
 };
 use super::{
     answer::ApiError,
@@ -86,13 +88,7 @@ pub fn plan(
     let members = inventory.map(members).unwrap_or_default();
     let labelled = match inventory {
         None => BTreeMap::new(),
-        Some(_) => {
-            let wanted = objects.iter().map(Wanted::listed);
-            let known = members
-                .iter()
-                .map(|(key, _, resource)| (*key, resource.clone()));
-            live::labelled(connection, install, wanted.chain(known))
-        }
+        Some(_) => labelled(connection, install, &objects, &members),
     };
     let known = Known {
         inventory,
@@ -134,6 +130,20 @@ pub fn plan(
         rights::to_apply(connection, &mut plan, &unasked)?;
     }
     Ok(plan)
+}
+
+/// The live objects that carry the label of an install, of the kinds of what it has and what is wanted.
+fn labelled(
+    connection: &Connection,
+    install: &InstallName,
+    objects: &[Wanted<'_>],
+    members: &[ListedMember<'_>],
+) -> BTreeMap<ObjectKey, Value> {
+    let wanted = objects.iter().map(Wanted::listed);
+    let known = members
+        .iter()
+        .map(|(key, _, resource)| (*key, resource.clone()));
+    live::labelled(connection, install, wanted.chain(known))
 }
 
 /// Adds to a plan what is done with each object that is wanted; gives those that could not be asked about.

@@ -6,10 +6,11 @@ use serde_json::Value;
 
 use super::{
     super::{
+        AT_ONCE,
         connection::Connection,
         desired::{Desired, DesiredSet},
         inventory::{InstallName, Inventory},
-        live::{self, AT_ONCE, Asking},
+        live::{self, Asking},
         owner::{self, Owner},
         plan::{self, KindOf, Kinds, Observed},
         resource::{Resource, Resources},
@@ -21,7 +22,7 @@ use crate::{concurrent::concurrently, manifest::ObjectKey, problem::Problem};
 /// An object that is wanted, of a kind that is known.
 pub(super) struct Wanted<'d> {
     pub(super) desired: &'d Desired,
-    pub(super) kind: Kind,
+    pub(super) kind: KnownKind,
 }
 
 impl Wanted<'_> {
@@ -32,12 +33,12 @@ impl Wanted<'_> {
 }
 
 /// An object's kind that is served, or comes with the install.
-pub(super) enum Kind {
+pub(super) enum KnownKind {
     Served(Resource),
     Defined(Resource),
 }
 
-impl Kind {
+impl KnownKind {
     pub(super) fn resource(&self) -> &Resource {
         match self {
             Self::Served(resource) | Self::Defined(resource) => resource,
@@ -60,11 +61,11 @@ pub(super) fn with_kinds<'d>(
         match kinds.of(&desired.key, version) {
             KindOf::Served(resource) => known.push(Wanted {
                 desired,
-                kind: Kind::Served(resource),
+                kind: KnownKind::Served(resource),
             }),
             KindOf::Defined(resource) => known.push(Wanted {
                 desired,
-                kind: Kind::Defined(resource),
+                kind: KnownKind::Defined(resource),
             }),
             kind => lacking.push((desired, kind)),
         }
@@ -98,10 +99,9 @@ pub(super) fn observe_all(
     known: &Known<'_>,
     asking: Asking,
 ) -> Vec<Observed> {
-    let is_namespace = |key: &ObjectKey| key.group.is_empty() && key.kind == "Namespace";
     let namespaces = objects
         .iter()
-        .take_while(|wanted| is_namespace(&wanted.desired.key));
+        .take_while(|wanted| wanted.desired.key.is_namespace());
     let (namespaces, others) = objects.split_at(namespaces.count());
     let ask = |object: &Wanted<'_>| observe(connection, object, known, asking);
     let mut observed = concurrently(namespaces, AT_ONCE, ask);
@@ -126,7 +126,7 @@ fn observe(
     known: &Known<'_>,
     asking: Asking,
 ) -> Observed {
-    let Kind::Served(resource) = kind else {
+    let KnownKind::Served(resource) = kind else {
         return Observed::Later;
     };
     let member = known

@@ -6,10 +6,11 @@ use serde_json::Value;
 
 use super::{
     super::{
+        AT_ONCE,
         answer::{ApiError, RefusalKind},
         connection::Connection,
         inventory::{Hold, InstallName, Inventory, Member},
-        live::{self, AT_ONCE},
+        live,
         plan::{self, Fate, Found, Keeping, Others, Removal},
         request::Request,
         resource::{Resource, Resources, Scope},

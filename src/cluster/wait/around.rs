@@ -9,11 +9,12 @@ use jiff::Timestamp;
 use serde_json::Value;
 
 use super::{
-    AT_ONCE, NotReady, Sender, State, Watched,
+    NotReady, Sender, State, Watched,
     look::{Form, Seen, items, look},
 };
 use crate::{
     cluster::{
+        AT_ONCE,
         health::reasons::{self, Around},
         request::Request,
         resource::{Resource, Scope},
@@ -74,7 +75,7 @@ pub(super) fn not_gone(
     now: Timestamp,
 ) -> Vec<NotReady> {
     // Namespaces say in their status what holds them.
-    let is_namespace = |watched: &Watched<'_>| watched.key.kind == "Namespace";
+    let is_namespace = |watched: &Watched<'_>| watched.key.is_namespace();
     let namespaces = pending.iter().filter(|watched| is_namespace(watched));
     let namespaces: Vec<_> = namespaces.map(Watched::named).collect();
     let mut seen = look(send, &namespaces, Form::Whole).into_iter();

@@ -4,9 +4,10 @@ use std::collections::BTreeMap;
 
 use serde_json::Value;
 
-use super::{AT_ONCE, Sender, State};
+use super::{Sender, State};
 use crate::{
     cluster::{
+        AT_ONCE,
         answer::{ApiError, RefusalKind},
         request::Request,
         resource::{Resource, Scope},

@@ -173,8 +173,11 @@ impl<'m> Needs<'m> {
             (false, "") => self.apply.namespace,
             (false, namespace) => namespace,
         };
-        let stays = group.is_empty() && kind == "Namespace";
-        let write = if stays { WRITE_AND_KEEP } else { WRITE };
+        let write = if is_namespace(manifest) {
+            WRITE_AND_KEEP
+        } else {
+            WRITE
+        };
         self.named(namespace, (group, &plural), write, name);
         self.all(namespace, group, &plural, LIST);
         if WITH_PODS.contains(&kind) {

@@ -316,69 +316,67 @@ fn in_pods(rule: &Rule) -> Vec<(Told, String)> {
 
 /// What pods of an object may do to their nodes.
 fn of_pods(manifest: &Manifest) -> Vec<Danger> {
-    let object = manifest.object();
-    let spec = match manifest.kind() {
-        "Pod" => object.get("spec"),
-        "CronJob" => object
-            .get("spec")
-            .and_then(|spec| spec.pointer("/jobTemplate/spec/template/spec")),
-        "DaemonSet" | "Deployment" | "Job" | "ReplicaSet" | "StatefulSet" => object
-            .get("spec")
-            .and_then(|spec| spec.pointer("/template/spec")),
-        _ => None,
+    let Some(spec) = pod_spec(manifest) else {
+        return vec![];
     };
-    let Some(spec) = spec else { return vec![] };
-    let mut found = vec![];
-    let mut tell = |rule: &'static str, text: String| found.push(Danger { rule, text });
-    for (field, what) in [
+    let host = |text| Danger { rule: "host", text };
+    let shared = [
         ("hostNetwork", "network"),
         ("hostPID", "processes"),
         ("hostIPC", "shared memory"),
-    ] {
-        if spec.get(field) == Some(&Value::Bool(true)) {
-            tell(
-                "host",
-                format!("its pods use the {what} of their node ({field})"),
-            );
-        }
-    }
-    for volume in list(spec, "volumes") {
-        if let Some(path) = volume.pointer("/hostPath/path").and_then(Value::as_str) {
-            tell(
-                "host",
-                format!("its pods use {path} of their node (hostPath)"),
-            );
-        }
-    }
-    for container in ["initContainers", "containers"]
-        .into_iter()
-        .flat_map(|field| list(spec, field))
-    {
-        let name = container
-            .get("name")
-            .and_then(Value::as_str)
-            .unwrap_or_default();
-        let context = container.get("securityContext").unwrap_or(&Value::Null);
-        if context.get("privileged") == Some(&Value::Bool(true)) {
-            tell(
-                "privileged",
-                format!("container {name} is privileged: it is root on its node"),
-            );
-        }
-        let added = context
-            .pointer("/capabilities/add")
-            .and_then(Value::as_array);
-        let added = added.into_iter().flatten().filter_map(Value::as_str);
-        let added = added.map(|name| name.strip_prefix("CAP_").unwrap_or(name));
-        let added: Vec<_> = added.filter(|name| CAPABILITIES.contains(name)).collect();
-        if !added.is_empty() {
-            tell(
-                "privileged",
-                format!("container {name} has the capability {}", added.join(", ")),
-            );
-        }
-    }
+    ];
+    let shared = shared.into_iter();
+    let shared = shared.filter(|(field, _)| spec.get(*field) == Some(&Value::Bool(true)));
+    let shared =
+        shared.map(|(field, what)| format!("its pods use the {what} of their node ({field})"));
+    let paths =
+        list(spec, "volumes").filter_map(|volume| volume.pointer("/hostPath/path")?.as_str());
+    let paths = paths.map(|path| format!("its pods use {path} of their node (hostPath)"));
+    let mut found: Vec<_> = shared.chain(paths).map(host).collect();
+    let containers = ["initContainers", "containers"].into_iter();
+    let containers = containers.flat_map(|field| list(spec, field));
+    found.extend(containers.flat_map(of_container));
     found
+}
+
+/// The specification of the pods of an object, if it runs any.
+fn pod_spec(manifest: &Manifest) -> Option<&Value> {
+    let spec = manifest.object().get("spec")?;
+    match manifest.kind() {
+        "Pod" => Some(spec),
+        "CronJob" => spec.pointer("/jobTemplate/spec/template/spec"),
+        "DaemonSet" | "Deployment" | "Job" | "ReplicaSet" | "StatefulSet" => {
+            spec.pointer("/template/spec")
+        }
+        _ => None,
+    }
+}
+
+/// What a container may do to its node.
+fn of_container(container: &Value) -> Vec<Danger> {
+    let name = container.get("name").and_then(Value::as_str);
+    let name = name.unwrap_or_default();
+    let context = container.get("securityContext").unwrap_or(&Value::Null);
+    let mut found = vec![];
+    if context.get("privileged") == Some(&Value::Bool(true)) {
+        found.push(format!(
+            "container {name} is privileged: it is root on its node"
+        ));
+    }
+    let added = context.pointer("/capabilities/add");
+    let added = added.and_then(Value::as_array).into_iter().flatten();
+    let added = added.filter_map(Value::as_str);
+    let added = added.map(|name| name.strip_prefix("CAP_").unwrap_or(name));
+    let added: Vec<_> = added.filter(|name| CAPABILITIES.contains(name)).collect();
+    if !added.is_empty() {
+        let added = added.join(", ");
+        found.push(format!("container {name} has the capability {added}"));
+    }
+    let rule = "privileged";
+    found
+        .into_iter()
+        .map(|text| Danger { rule, text })
+        .collect()
 }
 
 fn list<'v>(value: &'v Value, field: &str) -> impl Iterator<Item = &'v Value> {
