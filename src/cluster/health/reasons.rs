@@ -16,6 +16,8 @@ use super::{
 const TOLD_EVENTS: usize = 5;
 /// As many things are told of pods.
 const TOLD_OF_PODS: usize = 10;
+/// What the recorder of Kubernetes puts before a message that it says for several.
+const COMBINED: &str = "(combined from similar events): ";
 
 /// Objects that may have to do with one that is not ready; those that have not are passed over.
 #[derive(Clone, Copy, Default)]
@@ -272,23 +274,38 @@ fn of_events(objects: &[&Value], events: &[Value]) -> Vec<String> {
         let uid = text(event, "/involvedObject/uid");
         text(event, "/type") == "Warning" && !uid.is_empty() && uids.contains(uid)
     });
-    // The same is told of each pod.
-    let mut newest: BTreeMap<String, (&str, i64)> = BTreeMap::new();
+    // The same is told of each pod, and of each that could not be made, by the name that it was to have.
+    let mut newest: BTreeMap<String, (&str, String, i64)> = BTreeMap::new();
     for event in ours {
         let what = joined(&[text(event, "/reason"), text(event, "/message")]);
+        let what = what.replace(COMBINED, "");
+        let time = time_of(event);
         let count = number(event, "/series/count").or_else(|| number(event, "/count"));
-        let (last, times) = newest.entry(what).or_default();
-        *last = (*last).max(time_of(event));
+        let (last, said, times) = newest.entry(nameless(&what)).or_default();
+        if *last <= time {
+            (*last, *said) = (time, what);
+        }
         *times = times.saturating_add(count.unwrap_or(1).max(1));
     }
-    let mut newest: Vec<_> = newest.into_iter().collect();
-    newest.sort_by(|(_, (one, _)), (_, (other, _))| other.cmp(one));
+    let mut newest: Vec<_> = newest.into_values().collect();
+    newest.sort_by(|one, other| other.cmp(one));
     let told = newest.into_iter().take(TOLD_EVENTS);
-    told.map(|(what, (_, times))| match times {
+    told.map(|(_, what, times)| match times {
         1 => format!("event {what}"),
         times => format!("event, {times} times, {what}"),
     })
     .collect()
+}
+
+/// What an event says, without the name of a pod that could not be made.
+fn nameless(what: &str) -> String {
+    let around = what
+        .split_once("pods \"")
+        .and_then(|(before, rest)| Some((before, rest.split_once('"')?.1)));
+    match around {
+        Some((before, after)) => format!("{before}pods{after}"),
+        None => what.to_owned(),
+    }
 }
 
 /// When an event was seen last, as text that sorts.
