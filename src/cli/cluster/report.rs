@@ -48,6 +48,7 @@ pub(in crate::cli) fn show(plan: &Plan, dry_run: DryRun) -> Result<(), Failure> 
             Fate::Delete { .. } => ("deleted", ""),
             Fate::Gone => return None,
             Fate::Forget(note) => ("left alone", note.as_str()),
+            Fate::Foreign => ("left alone", "it never was this install's"),
             Fate::Keep(note) => ("kept", note.as_str()),
             Fate::Unverifiable(note) => ("not checked", note.as_str()),
         };

@@ -220,7 +220,8 @@ fn finish(
     }
     entries::remove(job, &plan.removing, outcome);
     remove::remove(job, &plan.removals, &mut inventory, outcome);
-    if !go_on(job, outcome) {
+    go_on(job, outcome);
+    if outcome.stopped.is_some() {
         return;
     }
     if outcome.failed.is_empty() {

@@ -75,6 +75,18 @@ pub(super) fn forget(
                 job.report.object(&removal.key, "left alone", reason);
                 inventory.objects.remove(&removal.key);
             }
+            Fate::Foreign => {
+                let place = match removal.key.namespace.as_str() {
+                    "" => String::new(),
+                    namespace => format!(" in {namespace}"),
+                };
+                let message = format!(
+                    "the inventory lists it{place}, and it never was this install's: it is left alone, and somebody may have edited the inventory"
+                );
+                let problem = Problem::error("foreign", message).on(&removal.key);
+                outcome.failed.push(problem);
+                inventory.objects.remove(&removal.key);
+            }
             Fate::Keep(reason) => job.report.object(&removal.key, "kept", reason),
             Fate::Unverifiable(reason) => {
                 let message =

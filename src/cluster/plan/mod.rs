@@ -159,6 +159,9 @@ pub enum Fate {
     Gone,
     /// It is no longer ours, or never was: it stays, and is forgotten. Why, in a few words.
     Forget(String),
+    /// It never was ours, though the inventory lists it: it stays and is forgotten, and the user is told, as somebody may
+    /// have edited the inventory.
+    Foreign,
     /// It stays and stays ours, as long as there is a reason. What it is, in a few words.
     Keep(String),
     /// Nobody knows whether it is there: it stays ours. Why, in a few words.

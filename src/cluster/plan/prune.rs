@@ -76,6 +76,9 @@ pub fn fate(
         // The install of ours that owned it is gone: no inventory lists it any more.
         _ => managed_fields::sets_label(live),
     });
+    if !is_labelled && managed_fields::ours(live).is_empty() {
+        return Fate::Foreign;
+    }
     if !is_labelled {
         return Fate::Forget(format!(
             "its label {PART_OF} no longer says that it is ours"
