@@ -404,7 +404,7 @@ fn a_definition_of_two_megabytes_is_compared_in_seconds() {
     let problems = check(&old, &new);
     assert!(now() - start < 3, "it took {} s", now() - start);
     assert_eq!(problems.len(), 101);
-    assert_eq!(problems[100].message, "and 8900 more changes like these");
+    assert_eq!(problems[100].message, "… and 8900 more changes like these");
 }
 
 #[test]

@@ -47,7 +47,7 @@ pub(super) fn problems(live: &Definition, new: &Definition, findings: &[Finding]
     if more > 0 {
         problems.push(Problem::error(
             "too-many",
-            format!("and {more} more changes like these"),
+            format!("… and {more} more changes like these"),
         ));
     }
     let named = problems.into_iter().map(|problem| problem.on(&new.object));
