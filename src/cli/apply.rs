@@ -35,6 +35,8 @@ use crate::{
 const TRIES: usize = 3;
 /// How long between two looks of --watch.
 const WATCH: Duration = Duration::from_secs(10);
+/// How long another run is waited for that makes the same namespace: it could wait for an install that this one holds.
+const NEW: Duration = Duration::from_secs(20);
 /// How long a wait for Ctrl-C may take.
 const BLINK: Duration = Duration::from_millis(200);
 
@@ -102,7 +104,7 @@ pub(super) fn run(args: &ApplyArgs) -> Result<(), Failure> {
         told: BTreeSet::new(),
         installed: BTreeSet::new(),
     };
-    run.to_the_end()?;
+    run.run()?;
     if args.watch {
         run.watch();
     }
@@ -144,7 +146,7 @@ impl Run<'_> {
                 }
                 thread::sleep(BLINK);
             }
-            match self.to_the_end() {
+            match self.run() {
                 Ok(Ended::Removed) => return output::tell("nothing is left to watch"),
                 Ok(_) => {}
                 Err(failure) if failure.class() == Class::Interrupted => return,
@@ -154,7 +156,7 @@ impl Run<'_> {
     }
 
     /// Runs, and runs again where another run was faster.
-    fn to_the_end(&mut self) -> Result<Ended, Failure> {
+    fn run(&mut self) -> Result<Ended, Failure> {
         let mut last = None;
         for _ in 0..TRIES {
             match self.once()? {
@@ -380,7 +382,7 @@ fn hold_new(
     install: &InstallName,
     patience: Duration,
 ) -> Result<Option<Lock>, Failure> {
-    let lock = hold(connection, install, patience)?;
+    let lock = hold(connection, install, patience.min(NEW))?;
     let stored = live::stored(connection, install).map_err(|error| live_failure(&error))?;
     Ok(stored.is_none().then_some(lock))
 }

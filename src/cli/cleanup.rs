@@ -25,6 +25,7 @@ use crate::{
         inventory::{InstallName, Inventory, State},
         live::{self, Asking, Stored},
         lock::Lock,
+        metadata,
         plan::{Fate, Plan, Policy, Removal},
         request::{Force, Mode, Request},
         rights,
@@ -151,8 +152,12 @@ fn nothing(
     let namespace = live::get(connection, &live::namespaces(), &key);
     let namespace = namespace.map_err(|error| api_failure(&error))?;
     let own = namespace.filter(|namespace| is_labelled(namespace, install));
-    if let Some(namespace) = own.filter(is_going) {
+    if let Some(namespace) = own.filter(metadata::is_going) {
         return wait_for_namespace(args, connection, &namespace);
+    }
+    // The Lease is held.
+    if args.dry_run == DryRun::None {
+        apply::sweep(connection, install, &[]);
     }
     let left = apply::left_namespace(connection, install).map_err(|error| api_failure(&error))?;
     let Some((key, uid)) = left else {
@@ -199,14 +204,10 @@ fn going_namespace(
         .iter()
         .flat_map(|stored| stored.inventory.objects.keys());
     let is_in_it = |left: &ObjectKey| *left == key || left.namespace == key.name;
-    if !is_going(&namespace) || !objects.all(is_in_it) {
+    if !metadata::is_going(&namespace) || !objects.all(is_in_it) {
         return Err(failure);
     }
     wait_for_namespace(args, connection, &namespace)
-}
-
-fn is_going(namespace: &Value) -> bool {
-    namespace.pointer("/metadata/deletionTimestamp").is_some()
 }
 
 fn is_labelled(namespace: &Value, install: &InstallName) -> bool {
@@ -222,9 +223,9 @@ fn wait_for_namespace(
     namespace: &Value,
 ) -> Result<(), Failure> {
     let key = live::namespace_key(&args.namespace);
-    let uid = namespace.pointer("/metadata/uid").and_then(Value::as_str);
     if args.wait {
-        gone(connection, &key, uid.unwrap_or_default(), args.timeout)?;
+        let uid = metadata::uid(namespace).unwrap_or_default();
+        gone(connection, &key, uid, args.timeout)?;
     }
     output::print_text(&format!("{}\n", line(&key, "deleted", "", "")))
 }

@@ -22,7 +22,7 @@ use crate::{
         connection::Connection,
         health::{self, Health},
         inventory::{Hold, InstallName, Inventory, Member, State},
-        live, managed_fields, survey,
+        live, managed_fields, metadata, survey,
     },
     concurrent::concurrently,
     manifest::ObjectKey,
@@ -195,8 +195,7 @@ fn status(connection: &Connection, inventory: Inventory) -> Status {
 /// How a live object differs from what was applied. Of one that a run has not said it made, nobody knows.
 fn drift(member: &Member, live: &Value) -> Option<&'static str> {
     let known = member.uid.as_deref()?;
-    let uid = live.pointer("/metadata/uid").and_then(Value::as_str);
-    if uid != Some(known) {
+    if metadata::uid(live) != Some(known) {
         return Some("replaced");
     }
     let is_changed = member.hold == Hold::Owned && managed_fields::ours(live) != member.managed;

@@ -10,7 +10,7 @@ use super::{
         connection::Connection,
         inventory::{Hold, InstallName, Inventory, State},
         live::{self, Stored},
-        managed_fields,
+        managed_fields, metadata,
         owner::{self, Owner},
         plan::{Action, Change, Fate, Plan, Removal},
         request::{Force, Mode, Request},
@@ -55,7 +55,7 @@ pub fn clean(
         return Ok(outcome);
     }
     entries::remove(job, &plan.removing, &mut outcome);
-    let (with_inventory, mut removals): (Vec<_>, Vec<_>) = plan
+    let (with_inventory, removals): (Vec<_>, Vec<_>) = plan
         .removals
         .iter()
         .cloned()
@@ -64,21 +64,37 @@ pub fn clean(
     if outcome.failed.is_empty() {
         inventory.entries.clear();
     }
-    if !go_on(job, &mut outcome) {
-        return Ok(outcome);
+    if go_on(job, &mut outcome) {
+        settle(
+            job,
+            (inventory, &before),
+            stored,
+            with_inventory,
+            &mut outcome,
+        );
     }
+    Ok(outcome)
+}
+
+/// Writes down what is left, or removes the inventory, or the namespace that takes it along.
+fn settle(
+    job: &Job<'_>,
+    (mut inventory, before): (Inventory, &Inventory),
+    stored: Option<Stored>,
+    with_inventory: Vec<Removal>,
+    outcome: &mut Outcome,
+) {
     let is_left = |key: &&ObjectKey| !with_inventory.iter().any(|removal| removal.key == **key);
     let left = inventory.objects.keys().filter(is_left).count();
     if left == 0 && outcome.is_complete() {
         // Its namespace takes the inventory along; and if that stays after all, nothing is left to remember but it.
         if with_inventory.is_empty() {
             let discarded = stored.map_or(Ok(()), |stored| store::discard(job.connection, &stored));
-            note(discarded, &inventory, &mut outcome);
+            note(discarded, &inventory, outcome);
         } else {
-            removals = with_inventory;
-            remove::remove(job, &removals, &mut inventory, &mut outcome);
+            remove::remove(job, &with_inventory, &mut inventory, outcome);
         }
-        return Ok(outcome);
+        return;
     }
     let is_settled = outcome.is_complete() && outcome.not_ready.is_empty();
     if is_settled {
@@ -86,9 +102,8 @@ pub fn clean(
     }
     if !is_settled || inventory.objects != before.objects || inventory.state != before.state {
         let saved = store::save(job.connection, &inventory, stored.as_ref());
-        note(saved.map(drop), &inventory, &mut outcome);
+        note(saved.map(drop), &inventory, outcome);
     }
-    Ok(outcome)
 }
 
 /// Notes what became of an inventory after something was deleted.
@@ -102,7 +117,7 @@ fn note(done: Result<(), ApiError>, inventory: &Inventory, outcome: &mut Outcome
 
 /// Whether an object is the namespace that the inventory is in.
 fn holds(key: &ObjectKey, install: &InstallName) -> bool {
-    key.group.is_empty() && key.kind == "Namespace" && key.name == install.namespace
+    key.is_namespace() && key.name == install.namespace
 }
 
 /// The custom resources of definitions that go. They have to go first, while their operator is there to see to them.
@@ -123,7 +138,7 @@ pub fn custom_resources(connection: &Connection, plan: &Plan) -> Result<Vec<Remo
         let (resource, objects) = survey::custom_resources(connection, &live)?;
         for object in objects {
             let key = live::key_of(&resource, &object);
-            let uid = object.pointer("/metadata/uid").and_then(Value::as_str);
+            let uid = metadata::uid(&object);
             let mut resource = resource.clone();
             if !key.namespace.is_empty() {
                 resource.scope = Scope::Namespaced;
@@ -149,10 +164,7 @@ pub fn make_namespace(
     plan: &mut Plan,
     namespace: &str,
 ) -> Result<(), ApiError> {
-    let is_it = |change: &&mut Change| {
-        let key = &change.key;
-        key.group.is_empty() && key.kind == "Namespace" && key.name == namespace
-    };
+    let is_it = |change: &&mut Change| change.key.is_namespace() && change.key.name == namespace;
     let Some(change) = plan.changes.iter_mut().find(is_it) else {
         return Ok(());
     };
@@ -199,13 +211,12 @@ pub fn left_namespace(
         return Ok(None);
     };
     let is_own = owner::of(&live) == Owner::Install(install.applyset_id());
-    let goes = live.pointer("/metadata/deletionTimestamp").is_some();
+    let goes = metadata::is_going(&live);
     if !is_own || goes || !managed_fields::is_created_by_us(&live) {
         return Ok(None);
     }
     if live::strangers(connection, &key.name, &BTreeSet::new())? > 0 {
         return Ok(None);
     }
-    let uid = live.pointer("/metadata/uid").and_then(Value::as_str);
-    Ok(uid.map(|uid| (key, uid.to_owned())))
+    Ok(metadata::uid(&live).map(|uid| (key, uid.to_owned())))
 }
