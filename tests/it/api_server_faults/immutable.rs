@@ -1,0 +1,179 @@
+//! Fields that cannot be changed: told all at once, made anew on request, and put back when that fails.
+
+use std::fs;
+
+use kubectl_olm::{limits::Limits, manifest::yaml};
+use serde_json::Value;
+
+use super::{
+    super::{
+        cluster::cluster,
+        faults::{Fault, Rule},
+        kill_matrix::Stage,
+        program::{Run, root},
+    },
+    LISTED, UNCHANGED, changes, command, expect, get, path,
+};
+
+/// A case of testdata/api_server_faults/immutable.yaml.
+struct Fixed {
+    object: Value,
+    change: Value,
+    says: String,
+    is_recreated: bool,
+}
+
+fn fixed() -> Vec<Fixed> {
+    let text =
+        fs::read(root().join("testdata/api_server_faults/immutable.yaml")).expect("the cases");
+    let documents = yaml::read(&text, &Limits::DEFAULT).expect("YAML");
+    let cases = documents
+        .into_iter()
+        .filter(|document| document.value.is_object());
+    let cases = cases.map(|document| Fixed {
+        object: document.value["object"].clone(),
+        change: document.value["change"].clone(),
+        says: document.value["says"].as_str().expect("words").to_owned(),
+        is_recreated: document.value["recreated"].as_bool().expect("a bool"),
+    });
+    cases.collect()
+}
+
+fn merge(into: &mut Value, change: &Value) {
+    let Some(fields) = change.as_object() else {
+        *into = change.clone();
+        return;
+    };
+    for (field, change) in fields {
+        match change {
+            Value::Null => drop(into.as_object_mut().expect("a map").remove(field)),
+            change => merge(&mut into[field], change),
+        }
+    }
+}
+
+/// Applies the bundle with the objects of cases beside its own.
+fn apply_with<'c>(
+    stage: &Stage,
+    cases: impl IntoIterator<Item = (&'c Fixed, bool)>,
+    arguments: &[&str],
+) -> Run {
+    let folder = stage.copy("bundles/twelve-operator-v1");
+    for (case, is_changed) in cases {
+        let mut object = case.object.clone();
+        if is_changed {
+            merge(&mut object, &case.change);
+        }
+        let manifests = folder.join("manifests");
+        if object["kind"] == "Deployment" {
+            let name = stage.rename("twelve-operator.clusterserviceversion.yaml");
+            let text = fs::read(manifests.join(&name)).expect("a file");
+            let mut documents = yaml::read(&text, &Limits::DEFAULT).expect("YAML");
+            let mut version = documents.remove(0).value;
+            merge(
+                &mut version["spec"]["install"]["spec"]["deployments"][0]["spec"],
+                &object["spec"],
+            );
+            fs::write(manifests.join(name), version.to_string()).expect("a file");
+        } else {
+            let name = case.object["metadata"]["name"].as_str().expect("a name");
+            let file = manifests.join(format!("{name}.json"));
+            fs::write(file, stage.rename(&object.to_string())).expect("a file");
+        }
+    }
+    let run = command(stage, cluster().token(), "apply", arguments)
+        .arg(folder)
+        .output();
+    run.expect("the program starts").into()
+}
+
+#[test]
+fn what_cannot_be_changed_is_listed_and_made_anew_only_on_request() {
+    let stage = Stage::new();
+    let cases = fixed();
+    expect(
+        &apply_with(&stage, cases.iter().map(|case| (case, false)), &[]),
+        0,
+        &[],
+    );
+    stage.proxy.settle();
+    let changed =
+        |case: &Fixed| stage.rename(case.object["metadata"]["name"].as_str().expect("a name"));
+    for arguments in [&[][..], &["--recreate", "--yes"]] {
+        let run = apply_with(&stage, cases.iter().map(|case| (case, true)), arguments);
+        expect(&run, 5, &[UNCHANGED]);
+        for case in cases
+            .iter()
+            .filter(|case| arguments.is_empty() || !case.is_recreated)
+        {
+            let line = run
+                .stderr
+                .lines()
+                .find(|line| line.contains(&changed(case)));
+            let line = line.unwrap_or_else(|| panic!("{} is not in {}", changed(case), run.stderr));
+            let advice = if case.is_recreated {
+                "--recreate"
+            } else {
+                "never deleted"
+            };
+            assert!(line.contains(&case.says) && line.contains(advice), "{line}");
+        }
+        assert!(!run.stderr.contains("canary"), "{}", run.stderr);
+        assert!(changes(&stage).is_empty(), "{:?}", changes(&stage));
+    }
+    let possible = || cases.iter().map(|case| (case, case.is_recreated));
+    expect(
+        &apply_with(&stage, possible(), &["--recreate", "--yes"]),
+        0,
+        &[],
+    );
+    assert_eq!(
+        get(&path(&stage, "configmaps", "twelve-fixed")).1["data"]["level"],
+        "debug"
+    );
+    let again = apply_with(&stage, possible(), &[]);
+    expect(&again, 0, &[]);
+    assert!(!again.stdout.contains("recreated"), "{}", again.stdout);
+}
+
+#[test]
+fn what_cannot_be_made_anew_is_put_back() {
+    let stage = Stage::new();
+    let cases: Vec<_> = fixed()
+        .into_iter()
+        .filter(|case| case.object["kind"] == "ConfigMap")
+        .collect();
+    expect(
+        &apply_with(&stage, cases.iter().map(|case| (case, false)), &[]),
+        0,
+        &[],
+    );
+    stage.proxy.settle();
+    let refusal = Fault::refusal(422, "Invalid", "no room today", &[]);
+    let object = path(&stage, "configmaps", "twelve-fixed");
+    stage.proxy.set_rules([Rule::new(refusal)
+        .method("PATCH")
+        .path(&object)
+        .writes()
+        .only(0)]);
+    let changed = || cases.iter().map(|case| (case, true));
+    let run = apply_with(&stage, changed(), &["--recreate", "--yes"]);
+    expect(
+        &run,
+        6,
+        &[
+            &stage.rename("configmap/twelve-fixed"),
+            "no room today",
+            "was put back",
+            LISTED,
+        ],
+    );
+    assert_eq!(get(&object).1["data"]["level"], "info");
+    stage.proxy.settle();
+    expect(
+        &apply_with(&stage, changed(), &["--recreate", "--yes"]),
+        0,
+        &[],
+    );
+    assert_eq!(get(&object).1["data"]["level"], "debug");
+}
