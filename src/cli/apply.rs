@@ -22,8 +22,8 @@ use crate::{
     cluster::{
         apply::{self, Failing, Job},
         connection::Connection,
-        inventory::InstallName,
-        live::{self, Asking},
+        inventory::{InstallName, State},
+        live::{self, Asking, Stored},
         lock::Lock,
         plan::{Action, Fate},
         request::Force,
@@ -249,7 +249,9 @@ impl Run<'_> {
 
     /// Whether an install is there still, if it was installed before.
     fn is_there(&self, planned: &Planned) -> bool {
-        let is_gone = planned.stored.is_none() && self.installed.contains(&planned.install);
+        let is_left = |stored: &Stored| stored.inventory.state != State::Removed;
+        let is_there = planned.stored.as_ref().is_some_and(is_left);
+        let is_gone = !is_there && self.installed.contains(&planned.install);
         if is_gone {
             let install = &planned.install;
             output::tell(&format!("{install} was removed; it is not installed again"));
