@@ -16,26 +16,14 @@ pub struct Answer {
     pub code: u16,
     /// The object or list.
     pub body: Value,
-    /// Whether the request had to be sent again after one whose outcome is not known.
-    pub repeated: Repeated,
 }
 
 impl fmt::Debug for Answer {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Answer")
             .field("code", &self.code)
-            .field("repeated", &self.repeated)
             .finish_non_exhaustive()
     }
-}
-
-/// Whether an earlier try may have done what was asked for.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Repeated {
-    /// It was sent once, or the server said that it did nothing.
-    No,
-    /// An earlier try may have been carried out.
-    Perhaps,
 }
 
 /// Why a request was not carried out.

@@ -2,22 +2,19 @@
 
 use std::collections::BTreeSet;
 
-use serde_json::Value;
-
 use super::{
     super::{
-        answer::{ApiError, RefusalKind, Repeated},
+        answer::{ApiError, RefusalKind},
         connection::Connection,
-        inventory::{Hold, InstallName, Inventory, State},
+        inventory::{InstallName, Inventory, State},
         live::{self, Stored},
         managed_fields, metadata,
         owner::{self, Owner},
-        plan::{Action, Change, Fate, Plan, Removal},
-        request::{Force, Mode, Request},
+        plan::{Fate, Plan, Removal},
         resource::Scope,
         survey,
     },
-    Job, Outcome, entries, go_on, remove, store, write,
+    Job, Outcome, entries, go_on, remove, store,
 };
 use crate::manifest::ObjectKey;
 
@@ -153,49 +150,6 @@ pub fn custom_resources(connection: &Connection, plan: &Plan) -> Result<Vec<Remo
         }
     }
     Ok(added)
-}
-
-/// Makes the namespace of an install, before there can be an inventory in it, and notes that in the plan.
-///
-/// # Errors
-/// When the server does not make it.
-pub fn make_namespace(
-    connection: &Connection,
-    plan: &mut Plan,
-    namespace: &str,
-) -> Result<(), ApiError> {
-    let is_it = |change: &&mut Change| change.key.is_namespace() && change.key.name == namespace;
-    let Some(change) = plan.changes.iter_mut().find(is_it) else {
-        return Ok(());
-    };
-    let asked = change.asked.clone();
-    let request = Request::apply(&change.resource, &change.key, asked, Mode::Write, Force::No);
-    if let Some(live) = live::get(connection, &change.resource, &change.key)? {
-        // Somebody else has made it since, perhaps another install of this run.
-        use_namespace(change, live);
-        return Ok(());
-    }
-    let answer = connection.send(&request)?;
-    let is_made = answer.code == 201
-        || (answer.repeated == Repeated::Perhaps && managed_fields::is_created_by_us(&answer.body));
-    if !is_made {
-        connection.send(&write::bare(change))?;
-        use_namespace(change, answer.body);
-        return Ok(());
-    }
-    change.before = Some(answer.body);
-    change.action = Action::Made;
-    Ok(())
-}
-
-/// Notes in a plan that a namespace is somebody else's.
-fn use_namespace(change: &mut Change, live: Value) {
-    change.hold = match owner::of(&live) {
-        Owner::Install(_) => Hold::Shared,
-        _ => Hold::Used,
-    };
-    change.before = Some(live);
-    change.action = Action::Use;
 }
 
 /// The namespace that a run made for an install and could not write down, with its uid; nothing when it holds anything.

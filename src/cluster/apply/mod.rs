@@ -6,6 +6,7 @@
 
 mod cleanup;
 mod entries;
+mod namespace;
 mod remove;
 mod store;
 mod write;
@@ -16,7 +17,8 @@ use std::{
 };
 
 pub use self::{
-    cleanup::{clean, custom_resources, left_namespace, make_namespace},
+    cleanup::{clean, custom_resources, left_namespace},
+    namespace::make_namespace,
     store::sweep,
 };
 use super::{

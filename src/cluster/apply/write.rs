@@ -1,16 +1,16 @@
 //! Writes one object.
 //!
 //! An object is created by server-side apply, never by POST: the API server takes fields of a POST for an update of ours,
-//! with which our own apply is in conflict later. An answer of 200 to what should create says that somebody was faster.
+//! with which our own apply is in conflict later. It carries a version that no object has, so that it never changes one.
 
 use std::{thread, time::Duration};
 
-use serde_json::{Value, json};
+use serde_json::Value;
 
 use super::{
     super::{
-        answer::{Answer, ApiError, RefusalKind, Repeated},
-        desired::Claim,
+        answer::{Answer, ApiError, RefusalKind},
+        desired::{Claim, PART_OF},
         inventory::Hold,
         live, managed_fields, metadata,
         plan::{Action, Change},
@@ -24,6 +24,8 @@ use crate::{
     problem::Problem,
 };
 
+/// The version of nothing: the first object that a store holds has a later one.
+const NO_VERSION: &str = "1";
 /// How often an object of a new kind may be refused as unknown, after its definition is established.
 const NEW_KIND: usize = 60;
 /// How long an object that is being deleted is waited for, when nobody says how long.
@@ -75,65 +77,88 @@ pub(super) fn write(job: &Job<'_>, change: &Change) -> Result<Written, WriteErro
     }
 }
 
-/// Takes our fields back from an object that is somebody else's: applying nothing but its name leaves it as it was.
-///
-/// # Errors
-/// When the server does not do it.
-pub(super) fn undo(job: &Job<'_>, change: &Change) -> Result<(), ApiError> {
-    job.send(&bare(change)).map(drop)
+/// The request that creates an object, and refuses to change one: no object that is there has this version, so that the
+/// server answers 409 for one that somebody has made meanwhile, without looking at its fields.
+pub(super) fn creating(change: &Change) -> Request {
+    create_only(change, change.asked.clone())
 }
 
-/// The request that applies nothing but an object's name.
-pub(super) fn bare(change: &Change) -> Request {
-    let bare = json!({
-        "apiVersion": change.asked.get("apiVersion"),
-        "kind": change.asked.get("kind"),
-        "metadata": {"name": change.key.name, "namespace": change.key.namespace},
-    });
-    Request::apply(&change.resource, &change.key, bare, Mode::Write, Force::No)
+fn create_only(change: &Change, mut object: Value) -> Request {
+    if let Some(metadata) = object.get_mut("metadata") {
+        metadata["resourceVersion"] = NO_VERSION.into();
+    }
+    // What is not there has no fields that could be taken from others.
+    Request::apply(
+        &change.resource,
+        &change.key,
+        object,
+        Mode::Write,
+        Force::No,
+    )
+}
+
+/// Whether an object that is there is the one that a change makes: the answer to a request was lost, and it was sent again.
+/// Nobody else makes objects with the install's label while its Lease is held.
+pub(super) fn is_made(change: &Change, live: &Value) -> bool {
+    let label = |object: &Value| {
+        let labels = object.pointer("/metadata/labels");
+        labels.and_then(|labels| Some(labels.get(PART_OF)?.as_str()?.to_owned()))
+    };
+    let asked = label(&change.asked);
+    asked.is_some() && asked == label(live) && managed_fields::sets_label(live)
 }
 
 fn create(job: &Job<'_>, change: &Change) -> Result<Written, WriteError> {
-    let asked = change.asked.clone();
-    // What is not there has no fields that could be taken from others.
-    let request = Request::apply(&change.resource, &change.key, asked, Mode::Write, Force::No);
-    let answer = match send_to_new_kind(job, &request) {
-        Err(error) if error.kind() == Some(RefusalKind::FieldConflict) => {
-            return taken(job, change);
+    match send_to_new_kind(job, &creating(change)) {
+        Ok(answer) if answer.code == 201 => {
+            let action = match change.action {
+                Action::Update | Action::Adopt => Action::Create,
+                planned => planned,
+            };
+            Ok(written(&answer.body, action))
         }
-        answer => answer?,
-    };
-    let uid = metadata::uid(&answer.body);
-    let is_created = answer.code == 201
-        // Its kind was not known when the plan was made.
-        || (uid.is_some() && uid == change.uid.as_deref())
-        || (answer.repeated == Repeated::Perhaps && managed_fields::is_created_by_us(&answer.body));
-    if !is_created {
-        undo(job, change)?;
-        return taken(job, change);
+        Err(error) if !is_there(&error) => Err(error.into()),
+        _ => found(job, change),
     }
-    let action = match change.action {
-        Action::Update | Action::Adopt => Action::Create,
-        planned => planned,
-    };
-    Ok(written(&answer.body, action))
 }
 
-/// Somebody else has made the object since the plan was made.
-fn taken(job: &Job<'_>, change: &Change) -> Result<Written, WriteError> {
-    let live = super::super::live::get(job.connection, &change.resource, &change.key)?;
-    if let (Claim::Use, Some(live)) = (change.claim, live) {
-        // Controllers make accounts and namespaces that are only used, and it does not matter who was first.
+fn is_there(error: &ApiError) -> bool {
+    matches!(
+        error.kind(),
+        Some(RefusalKind::Changed | RefusalKind::FieldConflict)
+    )
+}
+
+/// What should be created is there.
+fn found(job: &Job<'_>, change: &Change) -> Result<Written, WriteError> {
+    let live = live::get(job.connection, &change.resource, &change.key)?;
+    let Some(live) = live else {
+        return Err(taken(change));
+    };
+    if is_made(change, &live) {
+        return Ok(written(&live, Action::Create));
+    }
+    // Its kind was not known when the plan was made.
+    if let Some(uid) = metadata::uid(&live).filter(|uid| change.uid.as_deref() == Some(uid)) {
+        let answer = job.send(&updating(job, change, Some(uid)))?;
+        return Ok(written(&answer.body, Action::Update));
+    }
+    // Controllers make accounts and namespaces that are only used, and it does not matter who was first.
+    if change.claim == Claim::Use {
         return Ok(Written {
             managed: String::new(),
             hold: Hold::Used,
             ..written(&live, Action::Use)
         });
     }
+    Err(taken(change))
+}
+
+/// That somebody else has made the object since the plan was made.
+fn taken(change: &Change) -> WriteError {
     let message = "somebody else created it after the plan was made; it was left as it was. \
                    Run again: the plan will say whose it is";
-    let problem = Problem::error("created-meanwhile", message);
-    Err(WriteError::Refused(problem.on(&change.key)))
+    WriteError::Refused(Problem::error("created-meanwhile", message).on(&change.key))
 }
 
 /// A kind may be established and not be known to each API server yet.
@@ -151,14 +176,18 @@ fn send_to_new_kind(job: &Job<'_>, request: &Request) -> Result<Answer, ApiError
     job.send(request)
 }
 
-fn update(job: &Job<'_>, change: &Change) -> Result<Written, WriteError> {
+fn updating(job: &Job<'_>, change: &Change, uid: Option<&str>) -> Request {
     let mut asked = change.asked.clone();
-    let uid = change.before.as_ref().and_then(metadata::uid);
     if let (Some(uid), Some(metadata)) = (uid, asked.get_mut("metadata")) {
         // It is refused when somebody has put another object in its place.
         metadata["uid"] = uid.into();
     }
-    let request = Request::apply(&change.resource, &change.key, asked, Mode::Write, job.force);
+    Request::apply(&change.resource, &change.key, asked, Mode::Write, job.force)
+}
+
+fn update(job: &Job<'_>, change: &Change) -> Result<Written, WriteError> {
+    let uid = change.before.as_ref().and_then(metadata::uid);
+    let request = updating(job, change, uid);
     let answer = match job.send(&request) {
         Err(error) if error.kind() == Some(RefusalKind::Changed) => {
             // Nobody has put another one in its place: it was deleted after the plan was made.
@@ -228,9 +257,8 @@ fn restore(job: &Job<'_>, change: &Change, live: &Value) -> Result<(), ApiError>
         .contains(&field.as_str())
     });
     manifest.object_mut().remove("status");
-    let asked = manifest.into_value();
-    let request = Request::apply(&change.resource, &change.key, asked, Mode::Write, Force::No);
-    job.send(&request).map(drop)
+    job.send(&create_only(change, manifest.into_value()))
+        .map(drop)
 }
 
 /// Waits until an object that is being deleted is gone.

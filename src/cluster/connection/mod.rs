@@ -142,8 +142,7 @@ impl Connection {
     }
 
     /// Sends a request and waits for the answer. What a server could not do for now is asked for again; after a change that
-    /// may have been made by a try before, [`Answer::repeated`] says so, and a refusal that it is there already or has been
-    /// changed may be our own doing.
+    /// may have been made by a try before, a refusal that it is there already or has been changed may be our own doing.
     ///
     /// # Errors
     /// When it was refused, or there was no answer.

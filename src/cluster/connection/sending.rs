@@ -11,7 +11,7 @@ use kube::client::Body;
 use serde_json::Value;
 
 use super::super::{
-    answer::{Again, Answer, ApiError, Refusal, RefusalKind, Repeated},
+    answer::{Again, Answer, ApiError, Refusal, RefusalKind},
     request::{Accept, Method, Request, escape},
 };
 use super::{
@@ -38,6 +38,15 @@ struct Failure {
     rejected: Option<u64>,
 }
 
+/// Whether an earlier try may have done what was asked for.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Repeated {
+    /// It was sent once, or the server said that it did nothing.
+    No,
+    /// An earlier try may have been carried out.
+    Perhaps,
+}
+
 impl Connection {
     pub(super) fn send_patiently(
         &self,
@@ -56,7 +65,7 @@ impl Connection {
                 };
                 return Err(self.give_up(stopped, &patience, begun, repeated));
             }
-            let failure = match self.try_once(request, turn, repeated) {
+            let failure = match self.try_once(request, turn) {
                 Ok(answer) => return Ok(answer),
                 Err(failure) => failure,
             };
@@ -90,12 +99,7 @@ impl Connection {
         }
     }
 
-    fn try_once(
-        &self,
-        request: &Request,
-        turn: Turn,
-        repeated: Repeated,
-    ) -> Result<Answer, Failure> {
+    fn try_once(&self, request: &Request, turn: Turn) -> Result<Answer, Failure> {
         let stopped = || Failure {
             error: Box::new(ApiError::Stopped {
                 about: request.about.clone(),
@@ -148,7 +152,7 @@ impl Connection {
             warnings.add(header.as_bytes(), request);
         }
         drop(warnings);
-        read(request, &reply, repeated, number)
+        read(request, &reply, number)
     }
 
     /// How long a try may take.
@@ -321,12 +325,7 @@ fn accept(accept: Accept) -> HeaderValue {
 }
 
 /// What an answer says.
-fn read(
-    request: &Request,
-    reply: &Reply,
-    repeated: Repeated,
-    number: u64,
-) -> Result<Answer, Failure> {
+fn read(request: &Request, reply: &Reply, number: u64) -> Result<Answer, Failure> {
     let strange = |reason: String, trouble| Failure {
         error: Box::new(ApiError::NotKubernetes {
             about: request.about.clone(),
@@ -339,11 +338,7 @@ fn read(
     let code = reply.code;
     match code {
         200..300 => match serde_json::from_slice(&reply.body) {
-            Ok(body @ Value::Object(_)) => Ok(Answer {
-                code,
-                body,
-                repeated,
-            }),
+            Ok(body @ Value::Object(_)) => Ok(Answer { code, body }),
             // Where nothing says how long an answer is, it may end anywhere.
             Err(error) if error.is_eof() && reply.body.starts_with(b"{") => {
                 Err(strange("it broke off".to_owned(), Trouble::Broken))

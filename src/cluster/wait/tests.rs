@@ -10,7 +10,7 @@ use serde_json::json;
 
 use super::*;
 use crate::cluster::{
-    answer::{Refusal, RefusalKind, Repeated},
+    answer::{Refusal, RefusalKind},
     resource::Scope,
 };
 
@@ -34,11 +34,7 @@ impl Server {
         let states = self.states.get(&request.path);
         let state = states.and_then(|states| states.get(before).or(states.last()));
         match state.cloned().unwrap_or(Err(RefusalKind::NotFound)) {
-            Ok(body) => Ok(Answer {
-                code: 200,
-                body,
-                repeated: Repeated::No,
-            }),
+            Ok(body) => Ok(Answer { code: 200, body }),
             Err(kind) => Err(ApiError::Refused(Refusal {
                 about: request.about.clone(),
                 code: 400,

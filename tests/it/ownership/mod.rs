@@ -240,6 +240,52 @@ fn a_definition_that_was_taken_over_goes_with_the_last_at_once() {
         .unwrap_or_else(|left| panic!("{left}"));
 }
 
+/// An object that is made between the plan and the write, be it by a user or by another install, which has the same field
+/// manager, is not touched.
+#[test]
+fn what_somebody_makes_meanwhile_is_left_as_it_is() {
+    let settings = |stage: &Stage| {
+        json!({
+            "apiVersion": "v1", "kind": "ConfigMap",
+            "metadata": {"name": stage.rename("twelve-settings")}, "data": {"of": "somebody else"},
+        })
+    };
+    let by_user = |stage: &Stage| create(&stage.namespace, &settings(stage));
+    let by_install = |stage: &Stage| {
+        let manifests = stage.copy(HELPER).join("manifests");
+        fs::write(manifests.join("settings.yaml"), settings(stage).to_string())
+            .expect("a manifest");
+        let mut other = olm(stage, &["apply", "-n", &stage.namespace]);
+        other.arg(manifests.parent().expect("the bundle"));
+        done(other, 0);
+    };
+    let makers: [&dyn Fn(&Stage); 2] = [&by_user, &by_install];
+    for make in makers {
+        let stage = Stage::new();
+        let path = stage.rename("configmaps/twelve-settings");
+        let mut made = None;
+        let run = stopped_at(
+            &stage,
+            apply(&stage, V1),
+            "/customresourcedefinitions/",
+            || {
+                make(&stage);
+                made = live(&stage, &path);
+            },
+        );
+        assert!(made.is_some());
+        assert_eq!(run.code, 6, "{}", run.stderr);
+        let told = [
+            "somebody else created it after the plan was made",
+            &path.replace("configmaps", "configmap"),
+        ];
+        says(&run.stderr, &told);
+        assert_eq!(live(&stage, &path), made);
+        done(cleanup(&stage), 0);
+        assert_eq!(live(&stage, &path), made);
+    }
+}
+
 #[test]
 fn a_namespace_and_a_pull_secret_of_two_installs_go_with_the_last() {
     let vault = vault();
