@@ -6,9 +6,9 @@ use clap::Args;
 
 use super::{
     cluster::{
-        ChangeArgs, DryRun, Holding, Lines, Namespace, Planned, Planning, Rendering, Session,
-        Unchanged, api_failure, ask, ended, hold, live_failure, parse_timeout, plan_all, refusal,
-        rendered, show, waiting,
+        ChangeArgs, DryRun, FromCluster, Holding, Lines, Namespace, Planned, Planning, Rendering,
+        Session, Unchanged, api_failure, ask, ended, hold, live_failure, parse_timeout, plan_all,
+        refusal, rendered, show, waiting,
     },
     connection_args::ConnectionArgs,
     failure::{Class, Failure},
@@ -127,7 +127,7 @@ struct Run<'r> {
 enum Ended {
     /// All is done.
     Done,
-    /// Another run has made this install, and the namespace for it, after the plan was made.
+    /// Another run has made or changed this install since it was looked at.
     Overtaken(InstallName),
     /// Somebody has removed all that was installed.
     Removed,
@@ -184,7 +184,11 @@ impl Run<'_> {
             follows: args.changes.follows(),
             holding,
         };
-        let (wanted, rendered) = rendered(session, &args.wanted, &rendering, &mut problems)?;
+        let FromCluster {
+            wanted,
+            rendered,
+            generations,
+        } = rendered(session, &args.wanted, &rendering, &mut problems)?;
         self.tell(problems);
         if rendered.output.installs.is_empty() {
             return rendered.outcome.end(&wanted.installs).map(|()| Ended::Done);
@@ -202,10 +206,14 @@ impl Run<'_> {
             name: args.changes.name.as_deref(),
             suffix: args.scope.suffix(),
             survey: &survey,
+            generations: generations.as_ref(),
             holding,
         };
         let planned = plan_all(output, &planning)?;
         session.tell_warnings();
+        if let Some(stale) = planned.iter().find(|planned| planned.is_stale) {
+            return Ok(Ended::Overtaken(stale.install.clone()));
+        }
         let applied = self.settle(planned);
         if let (Ok(Ended::Done), Some((path, text)), DryRun::None) =
             (&applied, &rendered.lock, args.dry_run)
@@ -329,7 +337,7 @@ impl Run<'_> {
             planned.stored,
         );
         session.tell_warnings();
-        session.release(lock);
+        drop(lock);
         let outcome =
             carried.map_err(|error| api_failure(&error).with_detail("nothing was changed"))?;
         ended(&planned.install, &planned.plan, outcome, "apply").map(|()| Ended::Done)

@@ -106,14 +106,10 @@ pub(super) fn run(args: &CleanupArgs) -> Result<(), Failure> {
         _ => None,
     };
     let stored = live::stored(connection, &install).map_err(|error| live_failure(&error))?;
-    let ended = match stored {
+    match stored {
         Some(stored) => clean(args, &session, lock.as_ref(), stored),
         None => nothing(args, connection, &install),
-    };
-    if let Some(lock) = lock {
-        session.release(lock);
     }
-    ended
 }
 
 /// Tells that there is nothing to do, and which installs could have been meant.

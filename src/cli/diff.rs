@@ -7,8 +7,8 @@ use serde_json::Value;
 
 use super::{
     cluster::{
-        ChangeArgs, Holding, Planned, Planning, Rendering, Session, api_failure, plan_all, refusal,
-        rendered,
+        ChangeArgs, FromCluster, Holding, Planned, Planning, Rendering, Session, api_failure,
+        plan_all, refusal, rendered,
     },
     compare,
     connection_args::ConnectionArgs,
@@ -80,7 +80,9 @@ pub(super) fn run(args: &DiffArgs) -> Result<ExitCode, Failure> {
         follows: args.changes.follows(),
         holding: Holding::Nothing,
     };
-    let (wanted, rendered) = rendered(&session, &args.wanted, &rendering, &mut problems)?;
+    let FromCluster {
+        wanted, rendered, ..
+    } = rendered(&session, &args.wanted, &rendering, &mut problems)?;
     output::tell_problems(&problems, "");
     let (output, _) = output::select(rendered.output, &output::Format::Yaml, &parts);
     args.changes.is_adoptable(&output)?;
@@ -93,6 +95,7 @@ pub(super) fn run(args: &DiffArgs) -> Result<ExitCode, Failure> {
         name: args.changes.name.as_deref(),
         suffix: args.scope.suffix(),
         survey: &survey,
+        generations: None,
         holding: Holding::Nothing,
     };
     let planned = plan_all(output, &planning)?;

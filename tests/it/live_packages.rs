@@ -2,17 +2,20 @@
 //! made, and several installs of one folder.
 
 use std::{
-    process::Command,
+    process::{Command, Stdio},
     sync::{LazyLock, Mutex, MutexGuard, PoisonError},
+    thread,
+    time::Duration,
 };
 
 use serde_json::{Value, json};
 
 use super::{
     cluster::Cluster,
+    faults::{Fault, Rule},
     kill_matrix::Stage,
     live_commands::{cleanup, command, ends, run, with_catalog},
-    program::program,
+    program::{Run, program},
 };
 
 /// A command about what is in the catalog.
@@ -77,6 +80,39 @@ fn an_upgrade_goes_the_way_of_the_catalog_unless_it_is_forced() {
     );
     ends(command(&stage, "status", &[]), 0, &["1.0.0"]);
     ends(cleanup(&stage, "twelve-operator"), 0, &[]);
+}
+
+/// What was chosen for what was there counts no more once another run has changed that.
+#[test]
+fn a_run_that_came_between_is_seen() {
+    let stage = Stage::new();
+    let package = stage.rename("twelve-operator");
+    let late = Rule::new(Fault::Delay(Duration::from_secs(3)));
+    stage
+        .proxy
+        .set_rules([late.writes().path("/leases").only(0)]);
+    let mut first = of_catalog(&stage, "apply", &[&package, "--version", "1.0.0", "--yes"]);
+    first.stdout(Stdio::piped()).stderr(Stdio::piped());
+    let first = first.spawn().expect("the program starts");
+    let is_choosing = || {
+        !stage
+            .proxy
+            .requests()
+            .iter()
+            .any(|request| request.path.contains("/leases"))
+    };
+    while is_choosing() {
+        thread::sleep(Duration::from_millis(20));
+    }
+    ends(
+        of_catalog(&stage, "apply", &[&package, "--yes"]),
+        0,
+        &["version 2.0.0"],
+    );
+    let first = Run::from(first.wait_with_output().expect("it ends"));
+    assert_eq!(first.code, 3, "{}", first.stderr);
+    assert!(first.stderr.contains("--force-upgrade"), "{}", first.stderr);
+    ends(command(&stage, "status", &[]), 0, &["2.0.0", "ready"]);
 }
 
 /// An API server for bundles whose names cannot be changed, one test at a time.

@@ -127,7 +127,11 @@ pub(in crate::cli) fn ended(
     if outcome.not_ready.is_empty() {
         return Ok(());
     }
-    let mut failure = Failure::new(Class::NotReady, format!("{install} is not ready"));
+    let how = match what {
+        "cleanup" => "gone",
+        _ => "ready",
+    };
+    let mut failure = Failure::new(Class::NotReady, format!("{install} is not {how}"));
     for not_ready in &outcome.not_ready {
         for reason in &not_ready.reasons {
             failure = failure.with_detail(format!("{}: {reason}", not_ready.key));

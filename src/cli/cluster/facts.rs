@@ -15,15 +15,20 @@ use crate::{
 /// Where objects are from that are no file's.
 const PLACE: &str = "the cluster";
 
+/// Inventories.
+pub(super) struct Found {
+    pub(super) inventories: Vec<Inventory>,
+    /// Whether these are all of the cluster.
+    pub(super) are_all: bool,
+}
+
 /// The inventories that may be of what is wanted: those of all namespaces, else of those that are named.
 ///
 /// # Errors
 /// When they cannot be listed.
-pub(super) fn inventories(
-    connection: &Connection,
-    wanted: &Wanted,
-) -> Result<Vec<Inventory>, Failure> {
+pub(super) fn inventories(connection: &Connection, wanted: &Wanted) -> Result<Found, Failure> {
     let everywhere = live::inventories(connection, None);
+    let are_all = everywhere.is_ok();
     let found = match everywhere {
         Err(error) if error.kind() == Some(RefusalKind::Forbidden) => {
             let mut found = vec![];
@@ -39,7 +44,11 @@ pub(super) fn inventories(
         }
         listed => listed.map_err(|error| api_failure(&error))?.0,
     };
-    Ok(found.into_iter().map(|stored| stored.inventory).collect())
+    let inventories = found.into_iter().map(|stored| stored.inventory);
+    Ok(Found {
+        inventories: inventories.collect(),
+        are_all,
+    })
 }
 
 /// All namespaces, for those that are selected by their labels.

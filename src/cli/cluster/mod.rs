@@ -24,5 +24,5 @@ pub(super) use self::{
     failures::{api_failure, live_failure},
     planned::{Holding, Namespace, Planned, Planning, hold, namespace, plan_all, with_shared},
     report::{Lines, Unchanged, line, show},
-    session::{Rendering, Session, rendered},
+    session::{FromCluster, Rendering, Session, rendered},
 };

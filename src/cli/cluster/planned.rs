@@ -12,6 +12,7 @@ use super::{
         output::{self, About, Output},
     },
     failures::{api_failure, live_failure},
+    session::Generations,
 };
 use crate::{
     cluster::{
@@ -46,6 +47,8 @@ pub(in crate::cli) struct Planned {
     pub namespace: Namespace,
     /// The installs that messages call so need it, or are it.
     pub owners: BTreeSet<String>,
+    /// Whether another run has changed it since what is wanted was rendered.
+    pub is_stale: bool,
 }
 
 impl Planned {
@@ -79,6 +82,8 @@ pub(in crate::cli) struct Planning<'p> {
     /// What is added to names: the scope of what is applied.
     pub suffix: &'static str,
     pub survey: &'p Survey,
+    /// The runs that installs had had when what is wanted was rendered, where that is known.
+    pub generations: Option<&'p Generations>,
     /// Whether it is for changes, for which each install is held.
     pub holding: Holding,
 }
@@ -251,6 +256,10 @@ fn plan_one(
             Err(error) => return Err(live_failure(&error)),
         }
     }
+    let is_stale = planning.generations.is_some_and(|before| {
+        let now = stored.as_ref().map(|stored| stored.inventory.generation);
+        before.get(&install).copied() != now
+    });
     let mut plan = survey::plan(connection, &install, &desired, stored.as_ref(), &survey)
         .map_err(|error| api_failure(&error))?;
     plan.problems.extend(lacking);
@@ -265,6 +274,7 @@ fn plan_one(
         lock,
         namespace,
         owners,
+        is_stale,
     })
 }
 

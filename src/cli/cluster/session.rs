@@ -1,6 +1,6 @@
 //! A connection for the time of a run, and what is rendered with what the cluster tells.
 
-use std::{sync::Arc, time::Duration};
+use std::{collections::BTreeMap, sync::Arc, time::Duration};
 
 use super::{
     super::{
@@ -18,14 +18,14 @@ use super::{
     planned::Holding,
 };
 use crate::{
-    cluster::{connection::Connection, inventory::State, lock::Lock},
+    cluster::{
+        connection::Connection,
+        inventory::{InstallName, Inventory, State},
+    },
     install::{Content, Install, Wanted},
     problem::Problem,
     resolve::InstalledBundle,
 };
-
-/// How long a run that was stopped may take to give back a Lease.
-const RELEASE: Duration = Duration::from_secs(3);
 
 /// What may be done when the catalog has no way from what is installed.
 const FORCE: &str =
@@ -56,15 +56,6 @@ impl Session {
         Ok(Self { connection })
     }
 
-    /// Gives back a Lease, for which a run that was stopped gets a little more time. One that cannot be given back ends by
-    /// itself.
-    pub(in crate::cli) fn release(&self, lock: Lock) {
-        if interrupt::was_interrupted() {
-            self.connection.end_after(RELEASE);
-        }
-        drop(lock.release());
-    }
-
     /// Tells the warnings that the server gave since it was asked last.
     pub(in crate::cli) fn tell_warnings(&self) {
         for warning in self.connection.take_warnings() {
@@ -88,6 +79,17 @@ pub(in crate::cli) struct Rendering<'r> {
     pub(in crate::cli) holding: Holding,
 }
 
+/// What was rendered, and from what.
+pub(in crate::cli) struct FromCluster {
+    pub(in crate::cli) wanted: Wanted,
+    pub(in crate::cli) rendered: Rendered,
+    /// The runs that the installs of the cluster had had; nothing when not all of them may be seen.
+    pub(in crate::cli) generations: Option<Generations>,
+}
+
+/// How many runs installs have had.
+pub(in crate::cli) type Generations = BTreeMap<InstallName, u64>;
+
 /// Renders what is wanted, with the facts that the cluster tells: its version, Secrets and namespaces that are named, and
 /// what is installed.
 ///
@@ -98,9 +100,13 @@ pub(in crate::cli) fn rendered(
     args: &WantedArgs,
     rendering: &Rendering<'_>,
     problems: &mut Vec<Problem>,
-) -> Result<(Wanted, Rendered), Failure> {
+) -> Result<FromCluster, Failure> {
     let connection = &session.connection;
-    let Rendering { parts, follows, .. } = *rendering;
+    let Rendering {
+        parts,
+        follows,
+        holding,
+    } = *rendering;
     let mut inputs = Inputs::read(args, problems)?;
     if args.install.read.kube_version().is_none() {
         let version = connection.version().map_err(|error| api_failure(&error))?;
@@ -116,11 +122,12 @@ pub(in crate::cli) fn rendered(
         // What they say may stop a catalog or an install.
         wanted = inputs.wanted(args, parts, &mut vec![])?;
     }
-    if let Follows::Installed(name) = follows {
-        note_installed(connection, &mut wanted, name)?;
+    let found = installed(connection, &wanted, holding)?;
+    if let (Follows::Installed(name), Some(found)) = (follows, &found) {
+        note_installed(&found.inventories, &mut wanted, name);
     }
     let sources = inputs.open_sources(&wanted, &args.install)?;
-    let secrets = LiveSecrets::new(connection, parts.scope(), rendering.holding);
+    let secrets = LiveSecrets::new(connection, parts.scope(), holding);
     let mut run = inputs.run(args, &sources, (Purpose::Install, parts));
     // A folder that the user names is meant; else they are where pods look for them.
     run.certificates = args.install.certificates.or(&secrets);
@@ -131,7 +138,34 @@ pub(in crate::cli) fn rendered(
     }
     problems.extend(rendered.outcome.told());
     problems.extend(secrets.told());
-    Ok((wanted, rendered))
+    let all = found.filter(|found| found.are_all);
+    let generations = all.map(|found| {
+        let all = found.inventories.into_iter();
+        all.map(|inventory| (inventory.install, inventory.generation))
+            .collect()
+    });
+    Ok(FromCluster {
+        wanted,
+        rendered,
+        generations,
+    })
+}
+
+/// What is installed: for the way from there, and to see later whether another run has come between.
+///
+/// # Errors
+/// When it cannot be told, and the way of a package depends on it.
+fn installed(
+    connection: &Connection,
+    wanted: &Wanted,
+    holding: Holding,
+) -> Result<Option<facts::Found>, Failure> {
+    let is_package = |install: &Install| matches!(install.content, Content::Package(_));
+    match (wanted.installs.iter().any(is_package), holding) {
+        (true, _) => facts::inventories(connection, wanted).map(Some),
+        (false, Holding::Lease) => Ok(facts::inventories(connection, wanted).ok()),
+        (false, Holding::Nothing) => Ok(None),
+    }
 }
 
 /// Whether the version that is installed counts for the one that is chosen.
@@ -149,20 +183,7 @@ fn has_before(install: &Install) -> bool {
 }
 
 /// Tells each install which bundle of it is installed.
-fn note_installed(
-    connection: &Connection,
-    wanted: &mut Wanted,
-    name: Option<&str>,
-) -> Result<(), Failure> {
-    let is_package = |content: &Content| matches!(content, Content::Package(_));
-    if !wanted
-        .installs
-        .iter()
-        .any(|install| is_package(&install.content))
-    {
-        return Ok(());
-    }
-    let stored = facts::inventories(connection, wanted)?;
+fn note_installed(stored: &[Inventory], wanted: &mut Wanted, name: Option<&str>) {
     for install in &mut wanted.installs {
         let Content::Package(wish) = &mut install.content else {
             continue;
@@ -189,5 +210,4 @@ fn note_installed(
             });
         }
     }
-    Ok(())
 }

@@ -49,6 +49,7 @@ pub fn clean(
     remove::remove(job, first, &mut inventory, &mut outcome);
     if !outcome.is_complete() || !outcome.not_ready.is_empty() {
         // Their operator has to be there until they are gone.
+        go_on(job, &mut outcome);
         return Ok(outcome);
     }
     entries::remove(job, &plan.removing, &mut outcome);

@@ -7,7 +7,7 @@ use super::{
         AT_ONCE,
         answer::{ApiError, RefusalKind},
         inventory::Inventory,
-        metadata,
+        live, metadata,
         plan::{Fate, Removal},
         request::{Mode, Request},
         wait,
@@ -183,8 +183,17 @@ fn delete(job: &Job<'_>, removal: &Removal, uid: &str) -> Removed {
         },
         Err(error) => match error.kind() {
             Some(RefusalKind::NotFound) => Removed::Gone,
-            Some(RefusalKind::Changed) => Removed::Replaced,
+            // Its uid is another one; but a server may have other reasons for a conflict.
+            Some(RefusalKind::Changed) if !is_there(job, removal, uid) => Removed::Replaced,
             _ => Removed::Failed(error),
         },
+    }
+}
+
+/// Whether an object is still the one with this uid, as far as can be told.
+fn is_there(job: &Job<'_>, removal: &Removal, uid: &str) -> bool {
+    match live::get(job.connection, &removal.resource, &removal.key) {
+        Ok(live) => live.as_ref().and_then(metadata::uid) == Some(uid),
+        Err(_) => true,
     }
 }

@@ -36,6 +36,8 @@ use super::{
 };
 /// The turn of what renews: it may not wait for what it is needed for, and is tried again while the Lease still holds.
 const RENEWAL: Turn = Turn::Ahead(Duration::from_secs(4));
+/// How long it may take to give a Lease back after the run was stopped.
+const GIVING_BACK: Duration = Duration::from_secs(3);
 /// How long before what could not be renewed is renewed again.
 const PAUSE: Duration = Duration::from_secs(1);
 /// For so long a Lease that has run out is asked for while the server does not answer.
@@ -169,6 +171,10 @@ impl Lock {
         self.shared.over.notify_all();
         if let Some(thread) = self.thread.take() {
             let _ = thread.join();
+        }
+        // A run that was stopped gets a little more time for it.
+        if self.shared.connection.is_over() {
+            self.shared.connection.end_after(GIVING_BACK);
         }
         self.shared.give_back()
     }

@@ -282,7 +282,11 @@ fn claim(
             return Claimed::Used(held(&owner, member));
         }
         // All installs have copies of the same Secret, and whoever comes first after it has changed brings it to all.
-        Claim::UseIfSame if matches!(owner, Owner::Install(_)) => return Claimed::Taken,
+        Claim::UseIfSame
+            if matches!(owner, Owner::Install(_)) && managed_fields::sets_label(live) =>
+        {
+            return Claimed::Taken;
+        }
         _ => {}
     }
     if policy.adopt.takes(&desired.key) {
