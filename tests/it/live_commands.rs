@@ -162,7 +162,7 @@ fn a_namespace_that_is_missing_is_told_made_and_removed_again() {
     };
     let missing = format!("the namespace {namespace} is not there; --create-namespace makes it");
     ends(with("apply", &[]), 5, &[&missing, "nothing was changed"]);
-    ends(with("diff", &[]), 5, &[&missing]);
+    ends(with("diff", &["--summary"]), 5, &[&missing, "12 to create"]);
     // Neither it nor the kinds of the definition are there yet.
     let summary = ends(with("diff", &["--create-namespace", "--summary"]), 1, &[]);
     assert!(
@@ -179,6 +179,12 @@ fn a_namespace_that_is_missing_is_told_made_and_removed_again() {
     for flags in [&["--create-namespace"][..], &[]] {
         assert_eq!(ends(with("diff", flags), 0, &[]), "");
     }
+    // Its namespace stays with it, even where it is not asked for any more and all may go.
+    let again = ends(with("apply", &["--delete-namespaces", "--yes"]), 0, &[]);
+    assert!(
+        again.lines().all(|line| line.ends_with(" unchanged")),
+        "{again}"
+    );
     let mut cleanup = program();
     cleanup.args([
         "cleanup",

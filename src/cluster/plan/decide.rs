@@ -352,10 +352,7 @@ fn refused(key: &ObjectKey, error: &ApiError, policy: &Policy) -> Vec<Problem> {
     };
     let (rule, advice) = match refusal.kind {
         RefusalKind::FieldConflict => return conflicts(key, refusal, policy),
-        RefusalKind::Forbidden => (
-            "rights",
-            "; `kubectl olm rbac` prints what an account needs",
-        ),
+        RefusalKind::Forbidden => ("rights", ""),
         RefusalKind::Immutable if may_be_recreated(key) => {
             ("immutable", "; --recreate deletes it and creates it anew")
         }
@@ -366,8 +363,7 @@ fn refused(key: &ObjectKey, error: &ApiError, policy: &Policy) -> Vec<Problem> {
         RefusalKind::NamespaceTerminating => ("terminating", "; run again when it is gone"),
         RefusalKind::NotFound if key.kind.ends_with("RoleBinding") => (
             "rights",
-            "; it binds a role that is not there yet, for which you need the verb `bind` on clusterroles and roles: \
-             `kubectl olm rbac` prints what an account needs",
+            "; it binds a role that is not there yet, for which you need the verb `bind` on clusterroles and roles",
         ),
         RefusalKind::NotFound if !error.is_missing_namespace() => ("missing", ""),
         RefusalKind::NotFound => (

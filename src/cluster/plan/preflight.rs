@@ -108,9 +108,35 @@ pub fn later(objects: &[Desired]) -> BTreeSet<&str> {
         .collect()
 }
 
-/// An error for each kind that the cluster lacks, with how many objects need it and what to do.
+/// A kind that the cluster lacks.
+#[derive(Debug)]
+pub struct MissingKind {
+    /// The first object of it.
+    object: String,
+    /// What is missing, and how many objects need it.
+    message: String,
+    /// What to do, so that they can be applied.
+    advice: &'static str,
+}
+
+impl MissingKind {
+    /// That its objects are refused.
+    #[must_use]
+    pub fn refused(self) -> Problem {
+        let message = format!("{}; {}", self.message, self.advice);
+        Problem::error(RULE, message).on(self.object)
+    }
+
+    /// That its objects are left out.
+    #[must_use]
+    pub fn left_out(self) -> Problem {
+        Problem::warning(RULE, format!("left out: {}", self.message)).on(self.object)
+    }
+}
+
+/// The kinds that the cluster lacks.
 #[must_use]
-pub fn missing_kinds(missing: &[(&Desired, KindOf)]) -> Vec<Problem> {
+pub fn missing_kinds(missing: &[(&Desired, KindOf)]) -> Vec<MissingKind> {
     let mut by_kind: BTreeMap<(&str, &str, bool), Vec<&Desired>> = BTreeMap::new();
     for (desired, kind) in missing {
         let key = &desired.key;
@@ -125,17 +151,22 @@ pub fn missing_kinds(missing: &[(&Desired, KindOf)]) -> Vec<Problem> {
             1 => "1 object needs it".to_owned(),
             count => format!("{count} objects need it"),
         };
-        let message = if is_unknown {
-            format!(
-                "the server of the group {group} does not answer, so nothing is known of the kind {kind}, and {count}; \
-                 `kubectl get apiservices` tells which one it is"
-            )
+        let (message, advice) = if is_unknown {
+            let message = format!(
+                "the server of the group {group} does not answer, so nothing is known of the kind {kind}, and {count}"
+            );
+            (message, "`kubectl get apiservices` tells which one it is")
         } else {
-            let (group, advice) = (if group.is_empty() { "core" } else { group }, advice(group));
-            format!("the cluster has no kind {kind} of the group {group}, and {count}; {advice}")
+            let named = if group.is_empty() { "core" } else { group };
+            let message = format!("the cluster has no kind {kind} of the group {named}, and {count}");
+            (message, advice(group))
         };
         let first = objects.first().map(|desired| desired.key.to_string());
-        Problem::error(RULE, message).on(first.unwrap_or_default())
+        MissingKind {
+            object: first.unwrap_or_default(),
+            message,
+            advice,
+        }
     });
     told.collect()
 }

@@ -90,15 +90,19 @@ pub fn plan(
         None => BTreeMap::new(),
         Some(_) => labelled(connection, install, &objects, &members),
     };
+    let mut later = plan::later(&desired.objects);
+    later.insert(&install.namespace);
     let known = Known {
         inventory,
         labelled: &labelled,
-        wanted: plan::later(&desired.objects),
+        wanted: later,
     };
     let observed = observe_all(connection, &objects, &known, survey.asking);
     let wanted: BTreeSet<_> = desired.objects.iter().map(|desired| &desired.key).collect();
+    let home = live::namespace_key(&install.namespace);
     let mut gone = members;
-    gone.retain(|(key, _, _)| !wanted.contains(key));
+    // Its own namespace stays as long as anything of it does, whether or not it is still asked for.
+    gone.retain(|(key, _, _)| !wanted.contains(key) && (wanted.is_empty() || **key != home));
     let is_alone = gone.is_empty() && desired.entries.is_empty();
     let is_among_others = !is_alone || observed.iter().any(|seen| is_anothers(install, seen));
     let others = match is_among_others {

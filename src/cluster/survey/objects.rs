@@ -71,14 +71,9 @@ pub(super) fn with_kinds<'d>(
         }
     }
     let told = plan::missing_kinds(&lacking).into_iter();
-    problems.extend(told.map(|problem| {
-        match missing {
-            Missing::Refuse => problem,
-            Missing::Skip => {
-                Problem::warning(problem.rule, format!("left out: {}", problem.message))
-                    .on(problem.object)
-            }
-        }
+    problems.extend(told.map(|kind| match missing {
+        Missing::Refuse => kind.refused(),
+        Missing::Skip => kind.left_out(),
     }));
     known
 }
@@ -87,7 +82,7 @@ pub(super) fn with_kinds<'d>(
 pub(super) struct Known<'k> {
     pub(super) inventory: Option<&'k Inventory>,
     pub(super) labelled: &'k BTreeMap<ObjectKey, Value>,
-    /// The namespaces that are wanted.
+    /// The namespaces that are wanted, or have to be there.
     pub(super) wanted: BTreeSet<&'k str>,
 }
 
