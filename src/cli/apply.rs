@@ -7,14 +7,15 @@ use clap::Args;
 use super::{
     cluster::{
         ChangeArgs, DryRun, FromCluster, Holding, Lines, Namespace, Planned, Planning, Rendering,
-        Session, Unchanged, api_failure, ask, ended, hold, live_failure, parse_timeout, plan_all,
-        refusal, rendered, show, waiting,
+        Session, Unchanged, api_failure, ask, count, ended, hold, live_failure, named,
+        parse_timeout, plan_all, refusal, rendered, show, waiting,
     },
     connection_args::ConnectionArgs,
     failure::{Class, Failure},
     interrupt, output,
     parts::Parts,
     scope::ScopeArgs,
+    text::printable,
     wanted_args::WantedArgs,
     whole_file,
 };
@@ -62,12 +63,12 @@ pub(super) struct ApplyArgs {
     #[arg(long, value_name = "none|client|server", default_value = "none", default_missing_value = "client", num_args = 0..=1, require_equals = true, hide_possible_values = true)]
     dry_run: DryRun,
     /// Wait for each phase until its objects are ready
-    #[arg(long)]
+    #[arg(long, default_value_t = false, default_missing_value = "true", num_args = 0..=1, require_equals = true, action = clap::ArgAction::Set, value_name = "true|false", hide_possible_values = true, hide_default_value = true)]
     wait: bool,
     /// How long to wait for a phase, such as 90s or 5m
     #[arg(long, value_name = "DURATION", default_value = "5m", value_parser = parse_timeout)]
     timeout: Duration,
-    /// Go on with other objects when one is refused
+    /// Go on with other objects when one cannot be written
     #[arg(long)]
     keep_going: bool,
     /// Go on every 10 seconds, and change back what others change or delete; fields are taken from them. Ctrl-C ends it with
@@ -188,6 +189,7 @@ impl Run<'_> {
             wanted,
             rendered,
             generations,
+            made,
         } = rendered(session, &args.wanted, &rendering, &mut problems)?;
         self.tell(problems);
         if rendered.output.installs.is_empty() {
@@ -220,6 +222,9 @@ impl Run<'_> {
         {
             whole_file::write(path, text)?;
         }
+        if applied.is_ok() {
+            self.tell(made);
+        }
         let ended = rendered.outcome.end(&wanted.installs);
         applied.and_then(|applied| ended.map(|()| applied))
     }
@@ -242,7 +247,7 @@ impl Run<'_> {
         let refused = refuse(&mut planned);
         if self.args.dry_run != DryRun::None {
             for planned in &planned {
-                show(&planned.plan, self.args.dry_run)?;
+                show(&planned.install, &planned.plan, self.args.dry_run)?;
             }
             return refused.map_or(Ok(Ended::Done), Err);
         }
@@ -315,7 +320,7 @@ impl Run<'_> {
                 None => return Ok(Ended::Overtaken(planned.install)),
             },
         };
-        let report = Lines::new(self.unchanged);
+        let report = Lines::new(&planned.install, self.unchanged);
         let job = Job {
             connection,
             lock: &lock,
@@ -400,16 +405,24 @@ fn hold_new(
 /// Asks before anything is deleted; gives why nothing is to be done.
 fn confirm(planned: &[Planned], yes: bool) -> Option<Failure> {
     let goes = planned.iter().flat_map(|planned| {
+        let home = planned.install.namespace.as_str();
         let removals = planned.plan.removals.iter();
         let removed = removals.filter(|removal| matches!(removal.fate, Fate::Delete { .. }));
-        let removed = removed.map(|removal| removal.key.to_string());
+        let removed = removed.map(move |removal| printable(&named(&removal.key, home)));
         let changes = planned.plan.changes.iter();
         let anew = changes.filter(|change| change.action == Action::Recreate);
-        removed.chain(anew.map(|change| format!("{} (created anew)", change.key)))
+        let anew = anew.map(move |change| {
+            printable(&format!(
+                "{} (to be created anew)",
+                named(&change.key, home)
+            ))
+        });
+        removed.chain(anew)
     });
     let goes: Vec<_> = goes.collect();
     if yes || goes.is_empty() {
         return None;
     }
-    ask(&format!("This deletes {}.", goes.join(", ")))
+    let objects = count(goes.len(), "object");
+    ask(&format!("This deletes {objects}"), &goes)
 }

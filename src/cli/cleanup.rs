@@ -7,14 +7,16 @@ use serde_json::Value;
 
 use super::{
     cluster::{
-        DeletingArgs, DryRun, Lines, Namespace, Session, api_failure, ask, ended, hold, is_called,
-        line, live_failure, namespace, parse_timeout, refusal, show, waiting,
+        DeletingArgs, DryRun, Lines, Namespace, Session, Unchanged, api_failure, ask, count, ended,
+        hold, is_called, line, live_failure, named, namespace, parse_timeout, refusal, show,
+        waiting,
     },
     connection_args::ConnectionArgs,
     failure::{Class, Failure},
     output,
     scope::ScopeArgs,
     source_args::parse_duration,
+    text::printable,
 };
 use crate::{
     cluster::{
@@ -168,7 +170,7 @@ fn nothing(
         ..Plan::default()
     };
     if args.dry_run != DryRun::None {
-        return show(&goes, args.dry_run);
+        return show(install, &goes, args.dry_run);
     }
     confirm(args, install, &goes, &[])?;
     let delete = Request::delete(&live::namespaces(), &key, &uid, Mode::Write);
@@ -178,7 +180,7 @@ fn nothing(
     if args.wait {
         gone(connection, &key, &uid, args.timeout)?;
     }
-    output::print_text(&format!("{}\n", line(&key, "deleted", "", "")))
+    output::print_text(&format!("{}\n", line((&key, ""), "deleted", "", "")))
 }
 
 /// An install could not be held. In a namespace that is being deleted nothing can be; when all that is left of the install
@@ -223,7 +225,7 @@ fn wait_for_namespace(
         let uid = metadata::uid(namespace).unwrap_or_default();
         gone(connection, &key, uid, args.timeout)?;
     }
-    output::print_text(&format!("{}\n", line(&key, "deleted", "", "")))
+    output::print_text(&format!("{}\n", line((&key, ""), "deleted", "", "")))
 }
 
 /// Waits until a namespace is gone.
@@ -264,7 +266,7 @@ fn clean(
         return Err(refusal(plan.problems, message).with_hint(hint));
     }
     let Some(lock) = lock else {
-        return try_out(args, connection, plan, first);
+        return try_out((args, &install), connection, plan, first);
     };
     if let State::Running { what, who } = &stored.inventory.state {
         output::tell(&format!(
@@ -272,7 +274,7 @@ fn clean(
         ));
     }
     confirm(args, &install, &plan, &first)?;
-    let report = Lines::default();
+    let report = Lines::new(&install, Unchanged::Told);
     let job = Job {
         connection,
         lock,
@@ -351,21 +353,17 @@ fn confirm(
     plan: &Plan,
     first: &[Removal],
 ) -> Result<(), Failure> {
-    let removals = plan.removals.iter();
-    let going = removals.filter(|removal| matches!(removal.fate, Fate::Delete { .. }));
-    let going: Vec<_> = going.map(|removal| removal.key.to_string()).collect();
+    let home = install.namespace.as_str();
+    let goes = |removal: &&Removal| matches!(removal.fate, Fate::Delete { .. });
+    let going = first.iter().chain(plan.removals.iter().filter(goes));
+    let going: Vec<_> = going
+        .map(|removal| printable(&named(&removal.key, home)))
+        .collect();
     if args.yes || going.is_empty() {
         return Ok(());
     }
-    let objects = match going.len() {
-        1 => "1 object".to_owned(),
-        count => format!("{count} objects"),
-    };
-    let mut what = format!("This deletes {objects} of {install}: {}.", going.join(", "));
-    if !first.is_empty() {
-        what = format!("{what} With them go {} custom resources.", first.len());
-    }
-    ask(&what).map_or(Ok(()), Err)
+    let objects = count(going.len(), "object");
+    ask(&format!("This deletes {objects} of {install}"), &going).map_or(Ok(()), Err)
 }
 
 /// Whether an install needs another one.
@@ -380,7 +378,7 @@ fn is_left(install: &Inventory, gone: &InstallName, others: &[Inventory]) -> boo
 
 /// Shows what would go, and asks the server whether it may.
 fn try_out(
-    args: &CleanupArgs,
+    (args, install): (&CleanupArgs, &InstallName),
     connection: &Connection,
     mut plan: Plan,
     first: Vec<Removal>,
@@ -399,7 +397,7 @@ fn try_out(
             is_allowed
         });
     }
-    show(&plan, args.dry_run)?;
+    show(install, &plan, args.dry_run)?;
     let mut refused = refused.into_iter();
     let Some(first) = refused.next() else {
         return Ok(());

@@ -84,6 +84,10 @@ pub(super) fn run(args: &DiffArgs) -> Result<ExitCode, Failure> {
         wanted, rendered, ..
     } = rendered(&session, &args.wanted, &rendering, &mut problems)?;
     output::tell_problems(&problems, "");
+    if rendered.output.installs.is_empty() {
+        let ended = rendered.outcome.end(&wanted.installs);
+        return ended.map(|()| code(Differs::No));
+    }
     let (output, _) = output::select(rendered.output, &output::Format::Yaml, &parts);
     args.changes.is_adoptable(&output)?;
     let survey = args
@@ -113,10 +117,15 @@ pub(super) fn run(args: &DiffArgs) -> Result<ExitCode, Failure> {
                 "Warning: {text}; the next apply or cleanup goes on"
             ));
         }
+        tell_anew(planned);
         differences.extend(of_plan(&session.connection, planned)?);
     }
-    let differs = diff_output::print(&differences, &args.output)?;
     let refused = refused(&planned);
+    // What is refused is not the same, even where nothing can be shown of it.
+    let differs = match differences.is_empty() && refused.is_some() {
+        true => Differs::Yes,
+        false => diff_output::print(&differences, &args.output)?,
+    };
     let ended = rendered.outcome.end(&wanted.installs);
     refused
         .map_or(Ok(()), Err)
@@ -128,6 +137,17 @@ fn code(differs: Differs) -> ExitCode {
     match differs {
         Differs::Yes => ExitCode::from(1),
         Differs::No => ExitCode::SUCCESS,
+    }
+}
+
+/// Tells what would be deleted to be changed.
+fn tell_anew(planned: &Planned) {
+    let changes = planned.plan.changes.iter();
+    for change in changes.filter(|change| change.action == Action::Recreate) {
+        output::tell(&format!(
+            "Warning: {} would be deleted and created anew",
+            change.key
+        ));
     }
 }
 

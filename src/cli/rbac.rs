@@ -95,6 +95,10 @@ pub(super) fn run(args: &RbacArgs) -> Result<(), Failure> {
     let rendered = installs::render(&wanted, run)?;
     problems.extend(rendered.outcome.told());
     output::tell_problems(&problems, "");
+    // Nothing that could not be rendered grants nothing.
+    if rendered.output.installs.is_empty() {
+        return rendered.outcome.end(&wanted.installs);
+    }
     let (output, _) = output::select(rendered.output, &OutputFormat::Yaml, &parts);
     let printed = if args.granted {
         let manifests: Vec<_> = output.manifests().cloned().collect();
@@ -147,7 +151,7 @@ fn needed(output: output::Output, args: &RbacArgs) -> Result<Vec<Manifest>, Fail
             &manifests,
             Apply {
                 namespace: &install.namespace,
-                name: &install.name,
+                name: &roles_name(&install, &about),
                 inventory: &inventory,
             },
         );
@@ -168,6 +172,15 @@ fn needed(output: output::Output, args: &RbacArgs) -> Result<Vec<Manifest>, Fail
     roles.sort_by_key(|role| (role.kind().ends_with("Binding"), role.key()));
     namespaces.extend(roles);
     Ok(namespaces)
+}
+
+/// What roles are named after: the install and its version, so that those of two versions can stand side by side while one
+/// becomes the other.
+fn roles_name(install: &InstallName, about: &output::About) -> String {
+    match about.bundle.version.as_str() {
+        "" => install.name.clone(),
+        version => format!("{}.{version}", install.name),
+    }
 }
 
 fn print_roles(manifests: Vec<Manifest>, form: Form) -> Result<(), Failure> {

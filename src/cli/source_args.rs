@@ -96,16 +96,12 @@ impl FromStr for CaFile {
 
 /// Durations as kubectl takes them, without parts: `10s`, `2m`, `1h`, or seconds.
 pub(super) fn parse_duration(text: &str) -> Result<Duration, String> {
-    let usage = || "use a number of seconds, or one with s, m or h behind it".to_owned();
-    let (number, seconds) = match text.char_indices().last() {
-        Some((end, 's')) => (text.get(..end), 1),
-        Some((end, 'm')) => (text.get(..end), 60),
-        Some((end, 'h')) => (text.get(..end), 3600),
-        _ => (Some(text), 1),
-    };
-    let number: u64 = number.unwrap_or_default().parse().map_err(|_| usage())?;
-    let seconds = number.checked_mul(seconds).ok_or_else(usage)?;
-    Ok(Duration::from_secs(seconds))
+    let usage = "use a number of seconds, or one with s, m or h behind it, such as 90s or 1m30s";
+    if let Ok(seconds) = text.parse() {
+        return Ok(Duration::from_secs(seconds));
+    }
+    let span: jiff::SignedDuration = text.parse().map_err(|_| usage.to_owned())?;
+    Duration::try_from(span).map_err(|_| usage.to_owned())
 }
 
 impl SourceArgs {

@@ -224,6 +224,7 @@ impl Status {
 
     fn drift(&self) -> String {
         match self.drifted.len() {
+            0 if !self.unchecked.is_empty() => "unknown".to_owned(),
             0 => "none".to_owned(),
             count => objects(count),
         }

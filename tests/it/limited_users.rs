@@ -108,7 +108,7 @@ fn who_may_write_in_one_namespace_only_applies_what_is_in_it() {
     let crd =
         stage.rename("customresourcedefinition.apiextensions.k8s.io/dozens.twelve.example.com");
     let class = stage.rename("priorityclass.scheduling.k8s.io/twelve-legacy");
-    let hint = "hint: `kubectl olm rbac` prints what an account needs; --scope namespaced applies";
+    let hint = "hint: `kubectl olm rbac` prints what an account needs; with --scope cluster and --scope namespaced";
     expect(&refused, 5, &[&crd, &class, "nothing was changed", hint]);
     assert_eq!(
         refused.stderr.matches("error[rights]").count(),

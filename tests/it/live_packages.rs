@@ -206,12 +206,8 @@ fn both_scopes_have_one_certificate() {
         5,
         &["the certificate that the webhooks are to trust", hint],
     );
-    let told = "trust its new certificate once --scope cluster is applied";
-    ends(
-        with("apply", "namespaced"),
-        0,
-        &[told, "kept in its Secret"],
-    );
+    let told = "its webhooks trust it once --scope cluster is applied";
+    ends(with("apply", "namespaced"), 0, &[told, "there was none"]);
     ends(with("apply", "cluster"), 0, &["created"]);
     let first = |kind: &str, path: &str| {
         let path = format!("jsonpath={path}");

@@ -30,6 +30,7 @@ pub(super) struct LiveSecrets<'c> {
     /// Whether what is made will be in the cluster.
     holding: Holding,
     told: Mutex<Vec<Problem>>,
+    made: Mutex<Vec<Problem>>,
 }
 
 impl<'c> LiveSecrets<'c> {
@@ -39,20 +40,21 @@ impl<'c> LiveSecrets<'c> {
             scope,
             holding,
             told: Mutex::default(),
+            made: Mutex::default(),
         }
     }
 
-    /// What there is to say.
-    pub(super) fn told(self) -> Vec<Problem> {
-        self.told
-            .into_inner()
-            .unwrap_or_else(PoisonError::into_inner)
+    /// What there is to say at once, and what once the Secrets are written.
+    pub(super) fn told(self) -> (Vec<Problem>, Vec<Problem>) {
+        let all =
+            |told: Mutex<Vec<Problem>>| told.into_inner().unwrap_or_else(PoisonError::into_inner);
+        (all(self.told), all(self.made))
     }
+}
 
-    fn tell(&self, problem: Problem) {
-        let mut told = self.told.lock().unwrap_or_else(PoisonError::into_inner);
-        told.push(problem);
-    }
+fn tell(problems: &Mutex<Vec<Problem>>, problem: Problem) {
+    let mut problems = problems.lock().unwrap_or_else(PoisonError::into_inner);
+    problems.push(problem);
 }
 
 impl Supplier for LiveSecrets<'_> {
@@ -69,7 +71,7 @@ impl Supplier for LiveSecrets<'_> {
             Err(error) if error.kind() == Some(RefusalKind::Forbidden) => {
                 let message =
                     format!("{error}; so a certificate is made that may not be the one in use");
-                self.tell(Problem::warning(RULE, message));
+                tell(&self.told, Problem::warning(RULE, message));
                 None
             }
             read => read.map_err(|error| api_failure(&error))?,
@@ -78,26 +80,28 @@ impl Supplier for LiveSecrets<'_> {
         let found = data.map_or(Ok(None), Pair::of_secret);
         let supply = keep_or_make(found, &certificate.dns_names(), Timestamp::now())
             .map_err(|error| Failure::of(Class::Bug, &error))?;
-        match (self.scope, &supply) {
-            (Some(Scope::Cluster), Supply::New(_)) => Err(not_there(certificate, "is not there")),
-            (Some(Scope::Cluster), Supply::Renewed(_, reason)) => {
-                Err(not_there(certificate, &format!("cannot be used: {reason}")))
-            }
-            (Some(Scope::Namespaced), Supply::New(_) | Supply::Renewed(..))
-                if self.holding == Holding::Lease =>
-            {
-                let message = format!(
-                    "the webhooks of the Service {service} trust its new certificate once --scope cluster is applied after this"
-                );
-                self.tell(Problem::warning(RULE, message));
-                Ok(supply)
-            }
-            _ => Ok(supply),
+        let reason = match &supply {
+            Supply::Kept(_) => return Ok(supply),
+            Supply::New(_) => "there was none".to_owned(),
+            Supply::Renewed(_, reason) => reason.to_string(),
+        };
+        if self.scope == Some(Scope::Cluster) {
+            return Err(not_there(certificate, &reason));
         }
+        if self.holding == Holding::Lease {
+            let mut message = format!(
+                "secret/{name} in {namespace} has a new certificate of the Service {service}: {reason}"
+            );
+            if self.scope == Some(Scope::Namespaced) {
+                message += "; its webhooks trust it once --scope cluster is applied after this";
+            }
+            tell(&self.made, Problem::note(RULE, message));
+        }
+        Ok(supply)
     }
 
     fn place(&self) -> Option<String> {
-        (self.holding == Holding::Lease).then(|| "in its Secret".to_owned())
+        None
     }
 }
 
@@ -107,7 +111,7 @@ fn not_there(certificate: &Certificate, reason: &str) -> Failure {
         namespace, name, ..
     } = certificate;
     let message = format!(
-        "the certificate that the webhooks are to trust, in secret/{name} in {namespace}, {reason}"
+        "the certificate that the webhooks are to trust, in secret/{name} in {namespace}: {reason}"
     );
     Failure::new(Class::ClusterRefused, message).with_hint(
         "apply --scope namespaced first, which makes it; or name a folder by --cert-dir in both runs, which keeps it",

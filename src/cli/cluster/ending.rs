@@ -28,7 +28,7 @@ pub(in crate::cli) fn refusal(problems: Vec<Problem>, message: String) -> Failur
     };
     let hint = if problems.iter().any(is_of("rights")) {
         Some(
-            "`kubectl olm rbac` prints what an account needs; --scope namespaced applies what needs no rights in the whole cluster",
+            "`kubectl olm rbac` prints what an account needs; with --scope cluster and --scope namespaced two people can apply a part each",
         )
     } else if problems.iter().any(is_of(SAFETY)) {
         Some(
@@ -49,15 +49,27 @@ pub(in crate::cli) fn refusal(problems: Vec<Problem>, message: String) -> Failur
     }
 }
 
-/// Asks whether to go on; gives why not.
-pub(in crate::cli) fn ask(what: &str) -> Option<Failure> {
+/// How many there are of something.
+pub(in crate::cli) fn count(count: usize, what: &str) -> String {
+    match count {
+        1 => format!("1 {what}"),
+        count => format!("{count} {what}s"),
+    }
+}
+
+/// Asks whether to go on with what deletes these objects; gives why not.
+pub(in crate::cli) fn ask(what: &str, objects: &[String]) -> Option<Failure> {
+    let objects = objects.join("\n  ");
     if !(io::stdin().is_terminal() && output::is_terminal()) {
-        let message = format!("{what} Confirmation is needed, and there is no terminal to ask on");
+        let message =
+            format!("{what}, which has to be confirmed, and there is no terminal to ask on");
         return Some(
-            Failure::new(Class::Usage, message).with_hint("say --yes; nothing was changed"),
+            Failure::new(Class::Usage, message)
+                .with_detail(format!("  {objects}"))
+                .with_hint("say --yes; nothing was changed"),
         );
     }
-    output::tell(&format!("{what} Go on? [y/N]"));
+    output::tell(&format!("{what}:\n  {objects}\nGo on? [y/N]"));
     let mut answer = String::new();
     let read = io::stdin().read_line(&mut answer);
     if read.is_ok() && matches!(answer.trim(), "y" | "Y" | "yes") {

@@ -9,7 +9,8 @@ use crate::{
         request::Request,
     },
     install::{SecretRef, Wanted},
-    manifest::{Manifest, Origin},
+    manifest::{Manifest, ObjectKey, Origin},
+    problem::Problem,
 };
 
 /// Where objects are from that are no file's.
@@ -64,6 +65,13 @@ pub(super) fn namespaces(connection: &Connection) -> Result<Vec<Manifest>, Failu
         .collect())
 }
 
+/// The Secrets that are named.
+pub(super) struct Secrets {
+    pub(super) found: Vec<Manifest>,
+    /// That some are not there.
+    pub(super) absent: Vec<Problem>,
+}
+
 /// The Secrets that are named, as far as the cluster has them and they may be read.
 ///
 /// What an install's namespace has in the place of a copy is not what is meant, be it our copy or the user's own Secret:
@@ -75,7 +83,7 @@ pub(super) fn secrets(
     connection: &Connection,
     named: &[SecretRef],
     wanted: &Wanted,
-) -> Result<Vec<Manifest>, Failure> {
+) -> Result<Secrets, Failure> {
     let installs = wanted.installs.iter();
     let own: BTreeSet<_> = installs
         .filter_map(|install| install.namespace.as_deref())
@@ -89,11 +97,18 @@ pub(super) fn secrets(
             .chain(own.iter().copied());
         places.extend(namespaces.map(|namespace| (namespace, secret.name.as_str())));
     }
-    let (mut found, mut copies) = (vec![], vec![]);
+    let (mut found, mut copies, mut absent) = (vec![], vec![], vec![]);
     for (namespace, name) in places {
         let key = live::secret_key(namespace, name);
         let live = match live::get(connection, &live::secrets(), &key) {
             Err(error) if error.kind() == Some(RefusalKind::Forbidden) => None,
+            Ok(None) => {
+                let is_it = |secret: &&SecretRef| {
+                    secret.name == name && secret.namespace.as_deref() == Some(namespace)
+                };
+                absent.extend(named.iter().find(is_it).map(|_| no_secret(&key)));
+                None
+            }
             read => read.map_err(|error| api_failure(&error))?,
         };
         let Some(mut live) = live.map(|live| manifest(live, "Secret")) else {
@@ -114,7 +129,16 @@ pub(super) fn secrets(
     }
     copies.retain(|copy| !found.iter().any(|other| other.name() == copy.name()));
     found.extend(copies);
-    Ok(found)
+    Ok(Secrets { found, absent })
+}
+
+fn no_secret(key: &ObjectKey) -> Problem {
+    let message = format!(
+        "{key} is not in the namespace {}, so that it is not copied, and pods that need it cannot pull their images; \
+         make it and apply again",
+        key.namespace
+    );
+    Problem::warning("pull-secret", message)
 }
 
 /// An object of a list, which does not repeat its kind.

@@ -14,6 +14,9 @@ pub(in crate::cli) fn api_failure(error: &ApiError) -> Failure {
         ApiError::Unreachable { .. } | ApiError::NotKubernetes { .. } => Class::Network,
         ApiError::Stopped { .. } => Class::Interrupted,
     };
+    if class == Class::Interrupted {
+        return Failure::new(class, "interrupted").with_detail("nothing was changed");
+    }
     let failure = Failure::of(class, error);
     match error.kind() {
         Some(RefusalKind::Forbidden) => {

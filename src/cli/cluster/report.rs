@@ -14,34 +14,54 @@ use crate::{
     cluster::{
         accounts::Entry,
         apply::Report,
+        inventory::InstallName,
         plan::{self, Action, Change, Fate, Plan, Removal},
     },
     manifest::ObjectKey,
 };
 
+/// An object for messages about an install. The namespace is told where it is not that of the install.
+pub(in crate::cli) fn named(key: &ObjectKey, home: &str) -> String {
+    match key.namespace.as_str() {
+        "" => key.to_string(),
+        namespace if namespace == home => key.to_string(),
+        namespace => format!("{key} in {namespace}"),
+    }
+}
+
 /// A line about an object: `deployment.apps/manager created`.
-pub(in crate::cli) fn line(key: &ObjectKey, word: &str, note: &str, suffix: &str) -> String {
+pub(in crate::cli) fn line(
+    (key, home): (&ObjectKey, &str),
+    word: &str,
+    note: &str,
+    suffix: &str,
+) -> String {
     let note = if note.is_empty() {
         String::new()
     } else {
         format!(" ({note})")
     };
-    printable(&format!("{key} {word}{note}{suffix}"))
+    printable(&format!("{} {word}{note}{suffix}", named(key, home)))
 }
 
-/// What a plan would do, a line for each object, and for each entry of an account.
+/// What the plan of an install would do, a line for each object, and for each entry of an account.
 ///
 /// # Errors
 /// When standard output cannot take it.
-pub(in crate::cli) fn show(plan: &Plan, dry_run: DryRun) -> Result<(), Failure> {
+pub(in crate::cli) fn show(
+    install: &InstallName,
+    plan: &Plan,
+    dry_run: DryRun,
+) -> Result<(), Failure> {
+    let home = install.namespace.as_str();
     let suffix = match dry_run {
         DryRun::Server => " (server dry run)",
         DryRun::None | DryRun::Client => " (dry run)",
     };
-    let of_change = |change: &Change| line(&change.key, change.action.word(), "", suffix);
-    let of_entry = |entry: &Entry| {
-        let note = format!("Secrets: {}", entry.secret);
-        line(&plan::account_key(entry), "patched", &note, suffix)
+    let of_change = |change: &Change| line((&change.key, home), change.action.word(), "", suffix);
+    let of_entry = |entry: &Entry, what: &str| {
+        let note = format!("{what}: {}", entry.secret);
+        line((&plan::account_key(entry), home), "patched", &note, suffix)
     };
     let of_removal = |removal: &Removal| {
         let (word, note) = match &removal.fate {
@@ -52,13 +72,16 @@ pub(in crate::cli) fn show(plan: &Plan, dry_run: DryRun) -> Result<(), Failure> 
             Fate::Keep(note) => ("kept", note.as_str()),
             Fate::Unverifiable(note) => ("not checked", note.as_str()),
         };
-        Some(line(&removal.key, word, note, suffix))
+        Some(line((&removal.key, home), word, note, suffix))
     };
     let changes = plan.changes.iter().map(of_change);
-    let entries = plan.adding.iter().chain(&plan.removing).map(of_entry);
+    let adding = plan.adding.iter().map(|entry| of_entry(entry, "Secrets"));
+    let removing = plan.removing.iter();
+    let removing = removing.map(|entry| of_entry(entry, "no longer Secrets"));
     let removals = plan.removals.iter().filter_map(of_removal);
     let lines: String = changes
-        .chain(entries)
+        .chain(adding)
+        .chain(removing)
         .chain(removals)
         .map(|line| line + "\n")
         .collect();
@@ -70,6 +93,8 @@ pub(in crate::cli) fn show(plan: &Plan, dry_run: DryRun) -> Result<(), Failure> 
 /// What standard output cannot take is lost: what is under way goes on.
 #[derive(Debug, Default)]
 pub(in crate::cli) struct Lines {
+    /// The namespace of the install.
+    home: String,
     unchanged: Unchanged,
     last: Mutex<String>,
 }
@@ -83,8 +108,10 @@ pub(in crate::cli) enum Unchanged {
 }
 
 impl Lines {
-    pub(in crate::cli) fn new(unchanged: Unchanged) -> Self {
+    /// For an install.
+    pub(in crate::cli) fn new(install: &InstallName, unchanged: Unchanged) -> Self {
         Self {
+            home: install.namespace.clone(),
             unchanged,
             ..Self::default()
         }
@@ -96,7 +123,10 @@ impl Report for Lines {
         if self.unchanged == Unchanged::Quiet && word == Action::Unchanged.word() {
             return;
         }
-        drop(print_text(&format!("{}\n", line(key, word, note, ""))));
+        drop(print_text(&format!(
+            "{}\n",
+            line((key, &self.home), word, note, "")
+        )));
     }
 
     fn progress(&self, text: &str) {

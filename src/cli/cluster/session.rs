@@ -85,6 +85,8 @@ pub(in crate::cli) struct FromCluster {
     pub(in crate::cli) rendered: Rendered,
     /// The runs that the installs of the cluster had had; nothing when not all of them may be seen.
     pub(in crate::cli) generations: Option<Generations>,
+    /// What there is to say of certificates once they are in the cluster.
+    pub(in crate::cli) made: Vec<Problem>,
 }
 
 /// How many runs installs have had.
@@ -118,7 +120,9 @@ pub(in crate::cli) fn rendered(
     let mut wanted = inputs.wanted(args, parts, problems)?;
     let missing = inputs.missing_secrets(&wanted);
     if !missing.is_empty() {
-        inputs.add_secrets(facts::secrets(connection, &missing, &wanted)?);
+        let facts::Secrets { found, absent } = facts::secrets(connection, &missing, &wanted)?;
+        inputs.add_secrets(found);
+        problems.extend(absent);
         // What they say may stop a catalog or an install.
         wanted = inputs.wanted(args, parts, &mut vec![])?;
     }
@@ -137,7 +141,8 @@ pub(in crate::cli) fn rendered(
         rendered.outcome.hint(follows, FORCE);
     }
     problems.extend(rendered.outcome.told());
-    problems.extend(secrets.told());
+    let (told, made) = secrets.told();
+    problems.extend(told);
     let all = found.filter(|found| found.are_all);
     let generations = all.map(|found| {
         let all = found.inventories.into_iter();
@@ -148,6 +153,7 @@ pub(in crate::cli) fn rendered(
         wanted,
         rendered,
         generations,
+        made,
     })
 }
 

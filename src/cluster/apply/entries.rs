@@ -23,7 +23,7 @@ const TRIES: usize = 50;
 pub(super) fn add(job: &Job<'_>, entries: &BTreeSet<Entry>, outcome: &mut Outcome) {
     change(
         job,
-        entries,
+        (entries, "Secrets"),
         &|live, entries| accounts::adding(live, entries.iter().copied()),
         outcome,
     );
@@ -33,7 +33,7 @@ pub(super) fn add(job: &Job<'_>, entries: &BTreeSet<Entry>, outcome: &mut Outcom
 pub(super) fn remove(job: &Job<'_>, entries: &BTreeSet<Entry>, outcome: &mut Outcome) {
     change(
         job,
-        entries,
+        (entries, "no longer Secrets"),
         &|live, entries| accounts::removing(live, entries.iter().copied()),
         outcome,
     );
@@ -41,7 +41,7 @@ pub(super) fn remove(job: &Job<'_>, entries: &BTreeSet<Entry>, outcome: &mut Out
 
 fn change(
     job: &Job<'_>,
-    entries: &BTreeSet<Entry>,
+    (entries, what): (&BTreeSet<Entry>, &str),
     patch: &dyn Fn(&Value, &[&Entry]) -> Option<Value>,
     outcome: &mut Outcome,
 ) {
@@ -56,7 +56,7 @@ fn change(
                 outcome.done += 1;
                 let names: Vec<_> = entries.iter().map(|entry| entry.secret.as_str()).collect();
                 job.report
-                    .object(&key, "patched", &format!("Secrets: {}", names.join(", ")));
+                    .object(&key, "patched", &format!("{what}: {}", names.join(", ")));
             }
             Err(error) => outcome.fail(&key, &error),
         }
