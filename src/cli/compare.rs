@@ -113,7 +113,8 @@ fn show(old: &[Manifest], new: &[Manifest], form: &DiffOutputArgs) -> Result<Dif
         output::print_text(&output::json(&value(&comparison)))?;
     } else {
         output::print_text(&review(&comparison))?;
-        if !form.is_summary() {
+        if !form.is_summary() && !comparison.is_empty() {
+            output::print_text("\n")?;
             let differences = comparison.objects.iter().filter_map(difference);
             diff_output::print(&differences.collect::<Vec<_>>(), form)?;
         }
@@ -177,11 +178,13 @@ fn section(heading: &str, lines: impl Iterator<Item = String>, text: &mut String
     if lines.peek().is_none() {
         return;
     }
+    if !text.is_empty() {
+        text.push('\n');
+    }
     let _ = writeln!(text, "{heading}:");
     for line in lines {
         let _ = writeln!(text, "  {}", printable(&line));
     }
-    text.push('\n');
 }
 
 /// An object with its namespace.

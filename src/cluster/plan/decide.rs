@@ -16,8 +16,8 @@ use super::{
 };
 use crate::{manifest::ObjectKey, problem::Problem};
 
-/// What was seen of an object that is wanted.
-#[derive(Debug, Clone)]
+/// What was seen of an object that is wanted, which may be a Secret.
+#[derive(Clone)]
 pub enum Observed {
     /// It is proven to be as it should be.
     Unchanged,

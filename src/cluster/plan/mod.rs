@@ -35,8 +35,8 @@ use crate::{
     problem::Problem,
 };
 
-/// What is to be done for one install.
-#[derive(Debug, Default)]
+/// What is to be done for one install. Its objects may be Secrets, so that it has no `Debug`.
+#[derive(Default)]
 pub struct Plan {
     /// The objects that are wanted, in the order in which they are applied.
     pub changes: Vec<Change>,
@@ -57,7 +57,7 @@ pub struct Plan {
 }
 
 /// An object of which others have set fields to other values.
-#[derive(Debug, Clone)]
+#[derive(Clone)]
 pub struct Conflict {
     /// Its identity.
     pub key: ObjectKey,
@@ -70,7 +70,7 @@ pub struct Conflict {
 }
 
 /// What is done with an object that is wanted.
-#[derive(Debug, Clone)]
+#[derive(Clone)]
 pub struct Change {
     /// Its identity.
     pub key: ObjectKey,

@@ -13,8 +13,8 @@ use super::{
 };
 use crate::manifest::ObjectKey;
 
-/// What was found where an object should be.
-#[derive(Debug, Clone)]
+/// What was found where an object should be, which may be a Secret.
+#[derive(Clone)]
 pub enum Found {
     /// It, or another one of its name.
     Object(Value),
