@@ -103,10 +103,11 @@ pub(super) fn run(args: &StatusArgs) -> Result<(), Failure> {
             .as_deref()
             .is_none_or(|name| is_called(&inventory.install, name))
     };
-    let mut statuses: Vec<_> = inventories
+    let mut statuses: Vec<Status> = inventories
         .filter(is_wanted)
         .map(|inventory| status(connection, inventory))
-        .collect();
+        .collect::<Result<_, _>>()
+        .map_err(|error| api_failure(&error))?;
     if args.catalogs.is_given() {
         let catalogs = args.catalogs.open_required(&args.sources.open()?)?;
         for status in &mut statuses {
@@ -135,11 +136,12 @@ fn nothing(args: &StatusArgs) -> Result<(), Failure> {
 }
 
 /// Looks at the objects of an install.
-fn status(connection: &Connection, inventory: Inventory) -> Status {
+fn status(connection: &Connection, inventory: Inventory) -> Result<Status, ApiError> {
+    let served = connection.resources()?;
     let members: Vec<_> = inventory.objects.iter().collect();
     let resources: Vec<_> = members
         .iter()
-        .map(|(key, member)| (*key, survey::resource_of(key, member)))
+        .map(|(key, member)| (*key, survey::resource_of(&served, key, member)))
         .collect();
     let labelled = live::labelled(connection, &inventory.install, resources.clone());
     let looked = concurrently(&resources, AT_ONCE, |(key, resource)| {
@@ -183,13 +185,13 @@ fn status(connection: &Connection, inventory: Inventory) -> Status {
         };
         unhealthy.insert(key.clone(), reason);
     }
-    Status {
+    Ok(Status {
         inventory,
         unhealthy,
         unchecked,
         drifted,
         newer: None,
-    }
+    })
 }
 
 /// How a live object differs from what was applied. Of one that a run has not said it made, nobody knows.

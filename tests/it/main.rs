@@ -82,6 +82,7 @@ mod request_counts;
 mod resolve;
 mod rights;
 mod scope;
+mod served_versions;
 mod snapshot;
 mod tap;
 mod token_server;

@@ -85,7 +85,8 @@ pub fn plan(
     let inventory = stored.map(|stored| &stored.inventory);
     let mut plan = Plan::default();
     let objects = with_kinds(&resources, desired, survey.missing, &mut plan.problems);
-    let members = inventory.map(members).unwrap_or_default();
+    let members = inventory.map(|inventory| members(&resources, inventory));
+    let members = members.unwrap_or_default();
     let labelled = match inventory {
         None => BTreeMap::new(),
         Some(_) => labelled(connection, install, &objects, &members),

@@ -13,7 +13,7 @@ use super::{
         live,
         plan::{self, Fate, Found, Keeping, Others, Removal},
         request::Request,
-        resource::{Resource, Resources, Scope},
+        resource::{Resource, Resources, Scope, Served},
     },
     Deleting,
 };
@@ -33,22 +33,31 @@ pub(super) struct Gone<'g> {
 }
 
 /// The objects of an inventory, each with its kind as requests name it.
-pub(super) fn members(inventory: &Inventory) -> Vec<ListedMember<'_>> {
+pub(super) fn members<'i>(
+    resources: &Resources,
+    inventory: &'i Inventory,
+) -> Vec<ListedMember<'i>> {
     let of = |(key, member): (_, _)| {
-        let resource = resource_of(key, member);
+        let resource = resource_of(resources, key, member);
         (key, member, resource)
     };
     inventory.objects.iter().map(of).collect()
 }
 
-/// The kind of an object of an inventory, as requests name it.
+/// The kind of an object of an inventory, as requests name it: as the inventory says, but when the cluster serves the kind
+/// in other versions only, in the one that it prefers. All versions are views of the same objects, and in one that is not
+/// served any more each of them would look as if it were gone.
 #[must_use]
-pub fn resource_of(key: &ObjectKey, member: &Member) -> Resource {
+pub fn resource_of(resources: &Resources, key: &ObjectKey, member: &Member) -> Resource {
+    let (version, plural) = match resources.find(key, &member.version) {
+        Served::As(other) if other.version != member.version => (&other.version, &other.plural),
+        _ => (&member.version, &member.plural),
+    };
     Resource {
         group: key.group.clone(),
-        version: member.version.clone(),
+        version: version.clone(),
         kind: key.kind.clone(),
-        plural: member.plural.clone(),
+        plural: plural.clone(),
         scope: if key.namespace.is_empty() {
             Scope::Cluster
         } else {

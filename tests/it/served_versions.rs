@@ -1,0 +1,135 @@
+//! Kinds that a cluster serves in other versions than an install names, or comes to serve in more of them.
+
+use std::{
+    fs, thread,
+    time::{Duration, Instant},
+};
+
+use serde_json::{Value, json};
+
+use super::{
+    cluster::{NOTHING, cluster},
+    kill_matrix::Stage,
+    two_actors::{apply, done, olm},
+};
+
+/// A bundle with little in it.
+const HELPER: &str = "bundles/twelve-helper";
+
+/// Longer than the cluster takes for anything here.
+const PATIENCE: Duration = Duration::from_secs(60);
+
+/// Where definitions are.
+const DEFINITIONS: &str = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions";
+
+/// A definition with these versions, each served or not. A bundle may bring objects of this kind, whatever its group.
+fn definition(stage: &Stage, versions: &[(&str, bool)]) -> Value {
+    let version = |(name, served): &(&str, bool)| {
+        json!({
+            "name": name, "served": served, "storage": *name == "v1",
+            "schema": {"openAPIV3Schema": {"type": "object", "x-kubernetes-preserve-unknown-fields": true}},
+        })
+    };
+    let versions: Vec<_> = versions.iter().map(version).collect();
+    let definition = json!({
+        "apiVersion": "apiextensions.k8s.io/v1", "kind": "CustomResourceDefinition",
+        "metadata": {"name": "scalers.twelve.example.com"},
+        "spec": {
+            "group": "twelve.example.com", "scope": "Namespaced", "versions": versions,
+            "names": {"kind": "VerticalPodAutoscaler", "listKind": "VerticalPodAutoscalerList",
+                "plural": "scalers", "singular": "scaler"},
+        },
+    });
+    serde_json::from_str(&stage.rename(&definition.to_string())).expect("JSON")
+}
+
+/// An object of that kind.
+fn scaler(version: &str, name: &str) -> Value {
+    json!({
+        "apiVersion": format!("twelve.example.com/{version}"), "kind": "VerticalPodAutoscaler",
+        "metadata": {"name": name}, "spec": {"of": version},
+    })
+}
+
+/// An apply of the bundle with objects beside its own.
+fn apply_with(stage: &Stage, objects: &[Value]) -> std::process::Command {
+    let command = apply(stage, HELPER);
+    let manifests = stage.copy(HELPER).join("manifests");
+    for (number, object) in objects.iter().enumerate() {
+        let file = manifests.join(format!("object-{number}.json"));
+        fs::write(file, stage.rename(&object.to_string())).expect("a file");
+    }
+    command
+}
+
+/// Whether the cluster serves the kind in a version, and the object in it is there.
+fn is_there(stage: &Stage, version: &str, name: &str) -> bool {
+    let group = stage.rename("/apis/twelve.example.com");
+    let path = format!(
+        "{group}/{version}/namespaces/{}/scalers/{name}",
+        stage.namespace
+    );
+    cluster().send("GET", &path, NOTHING).0 == 200
+}
+
+/// Creates the definition, or has it serve these versions, and waits until the cluster does.
+fn define(stage: &Stage, versions: &[(&str, bool)]) {
+    let definition = definition(stage, versions);
+    let name = definition["metadata"]["name"].as_str().expect("a name");
+    let path = format!("{DEFINITIONS}/{name}?fieldManager=alice&force=true");
+    let content = definition.to_string();
+    let (code, answer) = cluster().send("PATCH", &path, ("application/apply-patch+yaml", &content));
+    assert!(code < 300, "{answer}");
+    let served = || {
+        let (_, groups) = cluster().send("GET", "/apis", NOTHING);
+        let groups = groups["groups"].as_array().expect("groups");
+        let group = groups
+            .iter()
+            .find(|group| group["name"] == stage.rename("twelve.example.com"));
+        let served = group.and_then(|group| group["versions"].as_array());
+        let is_served = |name: &str| {
+            let mut served = served.into_iter().flatten();
+            served.any(|version| version["version"] == name)
+        };
+        versions
+            .iter()
+            .all(|(name, served)| is_served(name) == *served)
+    };
+    let deadline = Instant::now() + PATIENCE;
+    while !served() {
+        assert!(Instant::now() < deadline, "{versions:?} are not served");
+        thread::sleep(Duration::from_millis(20));
+    }
+}
+
+fn undefine(stage: &Stage) {
+    let name = stage.rename("scalers.twelve.example.com");
+    cluster().send("DELETE", &format!("{DEFINITIONS}/{name}"), NOTHING);
+}
+
+#[test]
+fn an_object_whose_version_is_no_longer_served_is_there_and_goes_with_its_install() {
+    let stage = Stage::new();
+    define(&stage, &[("v1alpha1", true), ("v1", true)]);
+    done(apply_with(&stage, &[scaler("v1alpha1", "old")]), 0);
+    assert!(is_there(&stage, "v1", "old"));
+    define(&stage, &[("v1alpha1", false), ("v1", true)]);
+    let status = done(olm(&stage, &["status", "-n", &stage.namespace]), 0);
+    let told = format!("{}{}", status.stdout, status.stderr);
+    assert!(
+        told.contains("ready") && !told.contains("missing"),
+        "{told}"
+    );
+    let name = stage.rename("twelve-helper");
+    let cleanup = done(
+        olm(&stage, &["cleanup", &name, "-n", &stage.namespace, "--yes"]),
+        0,
+    );
+    assert!(
+        cleanup.stdout.contains("/old deleted"),
+        "{}",
+        cleanup.stdout
+    );
+    assert!(!is_there(&stage, "v1", "old"));
+    undefine(&stage);
+}
