@@ -133,3 +133,37 @@ fn an_object_whose_version_is_no_longer_served_is_there_and_goes_with_its_instal
     assert!(!is_there(&stage, "v1", "old"));
     undefine(&stage);
 }
+
+#[test]
+fn an_upgrade_brings_a_version_of_a_kind_and_an_object_of_it() {
+    let stage = Stage::new();
+    let first = [definition(&stage, &[("v1", true)]), scaler("v1", "one")];
+    done(apply_with(&stage, &first), 0);
+    // The one is asked for in another version, the other is new.
+    let both = [("v1", true), ("v2", true)];
+    let second = [
+        definition(&stage, &both),
+        scaler("v2", "one"),
+        scaler("v2", "two"),
+    ];
+    done(apply_with(&stage, &second), 0);
+    assert!(is_there(&stage, "v2", "one") && is_there(&stage, "v2", "two"));
+    let again = done(apply_with(&stage, &second), 0);
+    assert!(
+        again
+            .stdout
+            .lines()
+            .all(|line| line.ends_with(" unchanged")),
+        "{}",
+        again.stdout
+    );
+    // Nothing of the install serves this one.
+    let third = [definition(&stage, &both), scaler("v3", "one")];
+    let refused = done(apply_with(&stage, &third), 5);
+    assert!(
+        refused.stderr.contains("not in version v3, but in v2"),
+        "{}",
+        refused.stderr
+    );
+    undefine(&stage);
+}

@@ -24,7 +24,7 @@ pub struct Kinds<'r> {
 }
 
 /// What is known of an object's kind.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub enum KindOf {
     /// The cluster serves it.
     Served(Resource),
@@ -32,6 +32,13 @@ pub enum KindOf {
     Defined(Resource),
     /// The cluster does not serve it.
     Missing,
+    /// The cluster serves it, but not in this version: in that one.
+    Otherwise {
+        /// The version that is asked for.
+        asked: String,
+        /// The one that the cluster prefers.
+        served: String,
+    },
     /// The server of its group does not answer.
     Unknown,
 }
@@ -53,17 +60,23 @@ impl<'r> Kinds<'r> {
     /// What is known of an object's kind, in the version of its `apiVersion`.
     #[must_use]
     pub fn of(&self, key: &ObjectKey, version: &str) -> KindOf {
-        match self.served.find(key, version) {
-            Served::As(resource) => KindOf::Served(resource.clone()),
-            found => {
-                let kind = (key.group.clone(), key.kind.clone());
-                let mut defined = self.defined.get(&kind).into_iter().flatten();
-                match defined.find(|resource| resource.version == version) {
-                    Some(resource) => KindOf::Defined(resource.clone()),
-                    None if found == Served::Unknown => KindOf::Unknown,
-                    None => KindOf::Missing,
-                }
-            }
+        let found = self.served.find(key, version);
+        if let Served::As(resource) = found
+            && resource.version == version
+        {
+            return KindOf::Served(resource.clone());
+        }
+        let kind = (key.group.clone(), key.kind.clone());
+        let mut defined = self.defined.get(&kind).into_iter().flatten();
+        match (defined.find(|resource| resource.version == version), found) {
+            (Some(resource), _) => KindOf::Defined(resource.clone()),
+            // A request for an object in one version takes no object in another one.
+            (None, Served::As(other)) => KindOf::Otherwise {
+                asked: version.to_owned(),
+                served: other.version.clone(),
+            },
+            (None, Served::Missing) => KindOf::Missing,
+            (None, Served::Unknown) => KindOf::Unknown,
         }
     }
 }
@@ -137,29 +150,35 @@ impl MissingKind {
 /// The kinds that the cluster lacks.
 #[must_use]
 pub fn missing_kinds(missing: &[(&Desired, KindOf)]) -> Vec<MissingKind> {
-    let mut by_kind: BTreeMap<(&str, &str, bool), Vec<&Desired>> = BTreeMap::new();
-    for (desired, kind) in missing {
+    let mut by_kind: BTreeMap<(&str, &str, &KindOf), Vec<&Desired>> = BTreeMap::new();
+    for (desired, found) in missing {
         let key = &desired.key;
-        let is_unknown = *kind == KindOf::Unknown;
-        let objects = by_kind
-            .entry((&key.group, &key.kind, is_unknown))
-            .or_default();
+        let objects = by_kind.entry((&key.group, &key.kind, found)).or_default();
         objects.push(desired);
     }
-    let told = by_kind.into_iter().map(|((group, kind, is_unknown), objects)| {
+    let told = by_kind.into_iter().map(|((group, kind, found), objects)| {
         let count = match objects.len() {
             1 => "1 object needs it".to_owned(),
             count => format!("{count} objects need it"),
         };
-        let (message, advice) = if is_unknown {
-            let message = format!(
-                "the server of the group {group} does not answer, so nothing is known of the kind {kind}, and {count}"
-            );
-            (message, "`kubectl get apiservices` tells which one it is")
-        } else {
-            let named = if group.is_empty() { "core" } else { group };
-            let message = format!("the cluster has no kind {kind} of the group {named}, and {count}");
-            (message, advice(group))
+        let name = if group.is_empty() { "core" } else { group };
+        let (message, advice) = match found {
+            KindOf::Unknown => (
+                format!(
+                    "the server of the group {name} does not answer, so nothing is known of the kind {kind}, and {count}"
+                ),
+                "`kubectl get apiservices` tells which one it is",
+            ),
+            KindOf::Otherwise { asked, served } => (
+                format!(
+                    "the cluster has the kind {kind} of the group {name} not in version {asked}, but in {served}, and {count}"
+                ),
+                advice(group),
+            ),
+            _ => (
+                format!("the cluster has no kind {kind} of the group {name}, and {count}"),
+                advice(group),
+            ),
         };
         let first = objects.first().map(|desired| desired.key.to_string());
         MissingKind {
