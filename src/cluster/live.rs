@@ -414,9 +414,11 @@ pub fn accounts<'e>(
     Ok(live)
 }
 
-/// How many objects in a namespace are neither an install's nor made by the cluster for every namespace.
+/// How many objects in a namespace are neither among those that go nor made by the cluster for every namespace.
 ///
-/// What another object owns is not counted, as that one is; nor is what only tells of others.
+/// What another object owns is not counted, as that one is; nor is what only tells of others. Of what we keep ourselves,
+/// only the inventories that stay count, as their objects may be anywhere: parts belong to those, and a Lease is
+/// nothing by itself, as what its run has not written down it has not made either.
 ///
 /// # Errors
 /// When a kind cannot be listed.
@@ -441,7 +443,8 @@ pub fn strangers(
         let is_stranger = |object: &&Value| {
             let key = key_of(resource, object);
             let is_owned = object.pointer("/metadata/ownerReferences").is_some();
-            let is_own = going.contains(&key) || inventory::is_ours(&key);
+            let is_nothing = inventory::is_ours(&key) && !inventory::is_inventory(&key);
+            let is_own = going.contains(&key) || is_nothing;
             !is_owned && !is_own && !MADE_FOR_ALL.contains(&(key.kind.as_str(), key.name.as_str()))
         };
         Ok(list.iter().filter(is_stranger).count())

@@ -22,7 +22,7 @@ mod summary;
 use std::collections::{BTreeMap, BTreeSet};
 
 pub use self::{
-    name::{InstallName, PREFIX, applyset_id, is_our_key, is_ours},
+    name::{InstallName, PREFIX, applyset_id, is_inventory, is_our_key, is_ours},
     secrets::{INVENTORY, PARENTS},
 };
 use super::accounts::Entry;

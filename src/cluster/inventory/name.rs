@@ -106,6 +106,13 @@ pub fn is_ours(key: &ObjectKey) -> bool {
     is_kind && key.name.starts_with(PREFIX)
 }
 
+/// Whether an object has the name of the first Secret of an install's inventory.
+#[must_use]
+pub fn is_inventory(key: &ObjectKey) -> bool {
+    let name = key.name.strip_prefix(PREFIX);
+    is_ours(key) && key.kind == "Secret" && name.is_some_and(|name| !is_like_a_part(name))
+}
+
 /// Whether only we may set a label or annotation with this key.
 #[must_use]
 pub fn is_our_key(key: &str) -> bool {

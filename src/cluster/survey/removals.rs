@@ -73,7 +73,9 @@ pub(super) fn removals(
     gone: &Gone<'_>,
     (others, deleting): (&Others, Deleting),
 ) -> Vec<Removal> {
-    let keys: BTreeSet<_> = gone.members.iter().map(|(key, _, _)| *key).collect();
+    let inventory = live::secret_key(&install.namespace, &install.secret());
+    let members = gone.members.iter().map(|(key, _, _)| *key);
+    let keys: BTreeSet<_> = members.chain([&inventory]).collect();
     let fates = concurrently(gone.members, AT_ONCE, |(key, member, resource)| {
         if member.hold == Hold::Used {
             return Fate::Forget("it was there before".to_owned());

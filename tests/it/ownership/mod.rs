@@ -326,6 +326,35 @@ fn a_namespace_and_a_pull_secret_of_two_installs_go_with_the_last() {
 }
 
 #[test]
+fn a_namespace_stays_as_long_as_another_install_keeps_its_inventory_there() {
+    let stage = Stage::new();
+    let namespace = stage.made();
+    let apply = |flags: &[&str], bundle: &str| {
+        let mut command = olm(&stage, &["apply", "-n", &namespace]);
+        command.args(flags).arg(stage.copy(bundle));
+        done(command, 0)
+    };
+    apply(&["--create-namespace"], HELPER);
+    // Nothing of it is in the namespace but its inventory.
+    apply(&["--scope", "cluster"], VIEWER);
+    let cleanup = |name: &str| {
+        let name = stage.rename(name);
+        done(
+            olm(&stage, &["cleanup", &name, "-n", &namespace, "--yes"]),
+            0,
+        )
+    };
+    let kept = cleanup("twelve-helper");
+    says(&kept.stdout, &[&format!("namespace/{namespace} kept")]);
+    let path = format!("/api/v1/namespaces/{namespace}");
+    let inventory = format!("{path}/secrets/kubectl-olm.twelve-viewer.cluster");
+    assert!(live(&stage, &inventory).is_some(), "{}", kept.stdout);
+    cleanup("twelve-viewer.cluster");
+    cleanup("twelve-helper");
+    assert!(live(&stage, &path).is_none());
+}
+
+#[test]
 fn what_a_user_put_in_the_place_of_an_object_is_left_alone_by_cleanup() {
     let (stage, vault) = (Stage::new(), vault());
     done(apply_with_secret(&stage, V1, &vault), 0);
