@@ -16,6 +16,8 @@ pub struct Answer {
     pub code: u16,
     /// The object or list.
     pub body: Value,
+    /// How many bytes that was.
+    pub bytes: usize,
 }
 
 impl fmt::Debug for Answer {

@@ -421,6 +421,23 @@ fn a_list_is_read_to_its_end_and_begun_anew_when_it_is_too_old() {
 }
 
 #[test]
+fn a_list_that_fills_the_memory_is_given_up() {
+    let many = format!(
+        r#"{{"metadata":{{}},"items":[{}{{}}]}}"#,
+        "{},".repeat(500_000)
+    );
+    let liar = Liar::plain(move |_| answer("200 OK", &[], &many));
+    let (resource, _) = resource("ConfigMap");
+    let list = Request::list(&resource, None, "");
+    let error = connect(&liar).list_all(&list).expect_err("too many");
+    let told = error.to_string();
+    assert!(
+        told.contains("more than 500000 objects") && told.contains("see what fills it"),
+        "{told}"
+    );
+}
+
+#[test]
 fn an_old_server_is_asked_for_each_group_and_a_dead_one_is_remembered() {
     let liar = Liar::plain(|request| {
         let path = request.target.split('?').next().unwrap_or_default();

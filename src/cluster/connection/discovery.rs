@@ -17,6 +17,10 @@ use crate::concurrent::concurrently;
 const SERVED: &str = "the kinds that the server serves";
 /// As many parts a list may have: half a million objects.
 const MOST_PARTS: usize = 1_000;
+/// As many objects a list may have, in however many parts.
+const MOST_OBJECTS: usize = 500_000;
+/// Bytes of all parts of a list: 100,000 objects of five kilobytes each, and metadata has less.
+const MOST_BYTES: usize = 512 << 20;
 /// As often is a list asked for anew that got too old.
 const MOST_STARTS: usize = 3;
 /// Too old to be continued.
@@ -92,10 +96,12 @@ impl Connection {
             about: request.about.clone(),
             reason: reason.to_owned(),
         };
-        let mut objects = vec![];
+        let (mut objects, mut bytes) = (vec![], 0);
         let mut part = request.clone();
         for _ in 0..MOST_PARTS {
-            let mut list = self.send(&part)?.body;
+            let answer = self.send(&part)?;
+            bytes += answer.bytes;
+            let mut list = answer.body;
             let next = list.pointer("/metadata/continue").and_then(Value::as_str);
             let next = next.unwrap_or_default().to_owned();
             match list.get_mut("items").map(Value::take) {
@@ -103,6 +109,7 @@ impl Connection {
                 None | Some(Value::Null) if list.get("metadata").is_some() => {}
                 _ => return Err(wrong("it is no list")),
             }
+            within_bounds(objects.len(), bytes).map_err(|reason| wrong(&reason))?;
             if next.is_empty() {
                 return Ok(objects);
             }
@@ -111,6 +118,20 @@ impl Connection {
         }
         Err(wrong("the list does not end"))
     }
+}
+
+/// Refuses a list that would need more memory than any that a cluster is known to have.
+fn within_bounds(objects: usize, bytes: usize) -> Result<(), String> {
+    let most = if objects > MOST_OBJECTS {
+        format!("{MOST_OBJECTS} objects")
+    } else if bytes > MOST_BYTES {
+        format!("{MOST_BYTES} bytes")
+    } else {
+        return Ok(());
+    };
+    Err(format!(
+        "the list has more than {most}, and no more are read; see what fills it, and delete what nobody needs"
+    ))
 }
 
 /// Objects with `apiVersion` and `kind`, which the items of a list need not have.
@@ -128,4 +149,21 @@ fn named(items: Vec<Value>, list: &Value) -> impl Iterator<Item = Value> {
         }
         item
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_large_cluster_is_within_bounds_and_what_is_larger_is_told() {
+        assert_eq!(within_bounds(100_000, 100_000 * 5_000), Ok(()));
+        for (objects, bytes, told) in [
+            (100_000, 600 << 20, "536870912 bytes"),
+            (600_000, 1 << 20, "500000 objects"),
+        ] {
+            let refused = within_bounds(objects, bytes).expect_err("refused");
+            assert!(refused.contains(told), "{refused}");
+        }
+    }
 }

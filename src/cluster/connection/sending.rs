@@ -338,7 +338,11 @@ fn read(request: &Request, reply: &Reply, number: u64) -> Result<Answer, Failure
     let code = reply.code;
     match code {
         200..300 => match serde_json::from_slice(&reply.body) {
-            Ok(body @ Value::Object(_)) => Ok(Answer { code, body }),
+            Ok(body @ Value::Object(_)) => Ok(Answer {
+                code,
+                body,
+                bytes: reply.body.len(),
+            }),
             // Where nothing says how long an answer is, it may end anywhere.
             Err(error) if error.is_eof() && reply.body.starts_with(b"{") => {
                 Err(strange("it broke off".to_owned(), Trouble::Broken))

@@ -34,7 +34,11 @@ impl Server {
         let states = self.states.get(&request.path);
         let state = states.and_then(|states| states.get(before).or(states.last()));
         match state.cloned().unwrap_or(Err(RefusalKind::NotFound)) {
-            Ok(body) => Ok(Answer { code: 200, body }),
+            Ok(body) => Ok(Answer {
+                code: 200,
+                body,
+                bytes: 0,
+            }),
             Err(kind) => Err(ApiError::Refused(Refusal {
                 about: request.about.clone(),
                 code: 400,
