@@ -210,12 +210,7 @@ fn recreate(job: &Job<'_>, change: &Change) -> Result<Written, WriteError> {
     let live = change.before.as_ref().unwrap_or(&Value::Null);
     let uid = metadata::uid(live).unwrap_or_default();
     // What the server would never take is found out before anything is lost.
-    let mut probe = change.asked.clone();
-    let mut key = change.key.clone();
-    key.name = format!("{:.40}-kubectl-olm-check", key.name);
-    probe["metadata"]["name"] = key.name.as_str().into();
-    let probe = Request::apply(&change.resource, &key, probe, Mode::DryRun, Force::No);
-    job.send(&probe)?;
+    job.send(&probe(change))?;
     let delete = Request::delete(&change.resource, &change.key, uid, Mode::Write);
     match job.send(&delete) {
         Err(error) if error.kind() == Some(RefusalKind::NotFound) => {}
@@ -241,6 +236,38 @@ fn recreate(job: &Job<'_>, change: &Change) -> Result<Written, WriteError> {
         // Somebody else has put another one in its place, which is not ours to change.
         error => error,
     })
+}
+
+/// The dry run of an object as it is asked for under another name, as the server would only compare it with the one that is
+/// there under its own. What the server gives to one object at a time belongs to that one, and is not asked for.
+fn probe(change: &Change) -> Request {
+    let mut key = change.key.clone();
+    let begin = format!("{:.40}", key.name);
+    key.name = format!("{}-kubectl-olm-check", begin.trim_end_matches(['.', '-']));
+    let mut asked = change.asked.clone();
+    asked["metadata"]["name"] = key.name.as_str().into();
+    if let ("", "Service", Some(spec)) = (
+        key.group.as_str(),
+        key.kind.as_str(),
+        asked.get_mut("spec").and_then(Value::as_object_mut),
+    ) {
+        spec.remove("healthCheckNodePort");
+        // A Service without an address has other rules for its ports.
+        if spec
+            .get("clusterIP")
+            .is_none_or(|address| address != "None")
+        {
+            spec.remove("clusterIP");
+            spec.remove("clusterIPs");
+        }
+        let ports = spec.get_mut("ports").and_then(Value::as_array_mut);
+        for port in ports.into_iter().flatten() {
+            if let Some(port) = port.as_object_mut() {
+                port.remove("nodePort");
+            }
+        }
+    }
+    Request::apply(&change.resource, &key, asked, Mode::DryRun, Force::No)
 }
 
 fn restore(job: &Job<'_>, change: &Change, live: &Value) -> Result<(), ApiError> {
