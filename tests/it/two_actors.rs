@@ -140,17 +140,33 @@ fn of_two_applies_one_waits_and_changes_nothing() {
 
 #[test]
 fn of_two_applies_that_make_the_namespace_one_waits_and_changes_nothing() {
+    let apply = |stage: &Stage| {
+        let namespace = stage.made();
+        let mut command = olm(stage, &["apply", "-n", &namespace, "--create-namespace"]);
+        command.arg(stage.copy(V1));
+        command
+    };
+    // Both may ask for the namespace, of which only one makes it.
+    let writes = |stage: &Stage| {
+        let namespace = format!("/namespaces/{}", stage.made());
+        let writes = stage.proxy.writes();
+        let is_work =
+            |path: &str| !(path.contains("/leases") || path.ends_with(namespace.as_str()));
+        writes.iter().filter(|write| is_work(&write.path)).count()
+    };
+    let alone = Stage::new();
+    done(apply(&alone), 0);
+    let work = writes(&alone);
     each(OTHER_PAIRS, |number| {
         let stage = Stage::new();
-        let namespace = stage.rename("twelve-made");
-        let apply = || {
-            let mut command = olm(&stage, &["apply", "-n", &namespace, "--create-namespace"]);
-            command.arg(stage.copy(V1));
-            command
-        };
-        let runs = at_once(&stage, apply(), apply(), number * 5);
+        let namespace = stage.made();
+        let runs = at_once(&stage, apply(&stage), apply(&stage), number * 5);
         let told = format!("{}{}", runs[0].stderr, runs[1].stderr);
         let codes = [runs[0].code, runs[1].code];
+        let said = format!("{}---\n{}{told}", runs[0].stdout, runs[1].stdout);
+        assert_eq!(writes(&stage), work, "{number}: {said}");
+        let unchanged = |run: &&Run| run.stdout.lines().all(|line| line.ends_with(" unchanged"));
+        assert_eq!(runs.iter().filter(unchanged).count(), 1, "{number}: {said}");
         let diff = done(
             {
                 let mut command = olm(&stage, &["diff", "-n", &namespace, "--create-namespace"]);

@@ -5,8 +5,6 @@ use std::{
     io::{BufRead, BufReader, Read},
     process::Child,
     process::Stdio,
-    thread,
-    time::Duration,
 };
 
 use rayon::prelude::*;
@@ -144,11 +142,17 @@ fn a_server_that_is_started_anew_is_waited_for() {
     signal(&apply, Signal::STOP);
     cluster.kill_apiserver();
     signal(&apply, Signal::CONT);
-    thread::sleep(Duration::from_secs(2));
+    let mut errors = BufReader::new(apply.stderr.take().expect("standard error is piped"));
+    line.clear();
+    while !line.contains("waiting for the API server") {
+        line.clear();
+        let read = errors.read_line(&mut line).expect("a line");
+        assert!(read > 0, "it ended");
+    }
     cluster.start_apiserver();
-    told.read_to_string(&mut String::new()).expect("the lines");
-    let run = Run::from(apply.wait_with_output().expect("the program ends"));
-    expect(&run, 0, &["waiting for the API server"]);
+    told.read_to_string(&mut line).expect("the lines");
+    errors.read_to_string(&mut line).expect("the lines");
+    assert!(apply.wait().expect("it ends").success(), "{line}");
     let deployment = cluster.get(&[
         "get",
         "deployment/twelve-operator",
