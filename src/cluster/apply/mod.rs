@@ -355,7 +355,8 @@ fn write_all(job: &Job<'_>, changes: &[&Change], inventory: &mut Inventory, outc
     });
 }
 
-/// Waits until definitions can be used, and asks again what the cluster serves.
+/// Waits until definitions can be used. Objects of theirs may be refused as unknown for a while yet, see
+/// [`write::write`].
 fn establish(job: &Job<'_>, changes: &[&Change], outcome: &mut Outcome) {
     let written = changes.iter().filter(|change| change.action.writes());
     let written: Vec<_> = written

@@ -27,8 +27,8 @@ pub enum Found {
 /// What keeps an object that would be deleted.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Keeping {
-    /// Custom resources of a definition, or objects in a namespace that are not the install's; at most so many were
-    /// counted.
+    /// How many custom resources of a definition, or objects in a namespace, would go with it that are not among what the
+    /// install itself deletes.
     pub others: usize,
 }
 
