@@ -325,6 +325,7 @@ impl Run<'_> {
             connection,
             lock: &lock,
             report: &report,
+            deleting: args.changes.deleting.deleting(),
             waiting: waiting(args.wait, args.timeout),
             force: self.force,
             failing: if args.keep_going {

@@ -279,6 +279,7 @@ fn clean(
         connection,
         lock,
         report: &report,
+        deleting: args.deleting.deleting(),
         waiting: waiting(args.wait, args.timeout),
         force: Force::No,
         failing: Failing::GoOn,

@@ -414,6 +414,15 @@ pub fn accounts<'e>(
     Ok(live)
 }
 
+/// What goes, and so keeps nothing else.
+#[derive(Debug, Default)]
+pub struct Going<'g> {
+    /// Objects.
+    pub keys: BTreeSet<&'g ObjectKey>,
+    /// The names of definitions whose custom resources go before.
+    pub definitions: BTreeSet<&'g str>,
+}
+
 /// How many objects in a namespace are neither among those that go nor made by the cluster for every namespace.
 ///
 /// What another object owns is not counted, as that one is; nor is what only tells of others. Of what we keep ourselves,
@@ -425,12 +434,16 @@ pub fn accounts<'e>(
 pub fn strangers(
     connection: &Connection,
     namespace: &str,
-    going: &BTreeSet<&ObjectKey>,
+    Going { keys, definitions }: &Going<'_>,
 ) -> Result<usize, ApiError> {
     let resources = connection.resources()?;
     let kinds: Vec<_> = resources
         .namespaced()
         .filter(|resource| !REPORTS.contains(&(resource.group.as_str(), resource.kind.as_str())))
+        .filter(|resource| {
+            let definition = format!("{}.{}", resource.plural, resource.group);
+            !definitions.contains(definition.as_str())
+        })
         .cloned()
         .collect();
     let found = concurrently(&kinds, AT_ONCE, |resource| {
@@ -444,7 +457,7 @@ pub fn strangers(
             let key = key_of(resource, object);
             let is_owned = object.pointer("/metadata/ownerReferences").is_some();
             let is_nothing = inventory::is_ours(&key) && !inventory::is_inventory(&key);
-            let is_own = going.contains(&key) || is_nothing;
+            let is_own = keys.contains(&key) || is_nothing;
             !is_owned && !is_own && !MADE_FOR_ALL.contains(&(key.kind.as_str(), key.name.as_str()))
         };
         Ok(list.iter().filter(is_stranger).count())

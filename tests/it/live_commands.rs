@@ -185,6 +185,13 @@ fn a_namespace_that_is_missing_is_told_made_and_removed_again() {
         again.lines().all(|line| line.ends_with(" unchanged")),
         "{again}"
     );
+    // A custom resource in it goes before it does.
+    let group = stage.rename("twelve.example.com");
+    let path = format!("/apis/{group}/v1/namespaces/{namespace}/dozens");
+    let eggs =
+        json!({"apiVersion": format!("{group}/v1"), "kind": "Dozen", "metadata": {"name": "eggs"}});
+    let (code, answer) = cluster().send("POST", &path, ("application/json", &eggs.to_string()));
+    assert_eq!(code, 201, "{answer}");
     let mut cleanup = program();
     cleanup.args([
         "cleanup",
@@ -192,6 +199,7 @@ fn a_namespace_that_is_missing_is_told_made_and_removed_again() {
         "-n",
         &namespace,
         "--yes",
+        "--delete-custom-resources",
     ]);
     cleanup.arg("--kubeconfig").arg(stage.kubeconfig());
     ends(cleanup, 0, &[&format!("namespace/{namespace} deleted")]);

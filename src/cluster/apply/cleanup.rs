@@ -1,13 +1,11 @@
 //! Removes an install: what its inventory lists, its entries, and the inventory itself when nothing is left.
 
-use std::collections::BTreeSet;
-
 use super::{
     super::{
         answer::{ApiError, RefusalKind},
         connection::Connection,
         inventory::{InstallName, Inventory, State},
-        live::{self, Stored},
+        live::{self, Going, Stored},
         managed_fields, metadata,
         owner::{self, Owner},
         plan::{Fate, Plan, Removal},
@@ -91,6 +89,12 @@ fn settle(
             note(discarded, &inventory, outcome);
         } else {
             remove::remove(job, &with_inventory, &mut inventory, outcome);
+            let is_kept = !inventory.objects.is_empty() && outcome.not_ready.is_empty();
+            if is_kept && outcome.is_complete() {
+                inventory.state = State::Removed;
+                let saved = store::save(job.connection, &inventory, stored.as_ref());
+                note(saved.map(drop), &inventory, outcome);
+            }
         }
         return;
     }
@@ -170,7 +174,7 @@ pub fn left_namespace(
     if !is_own || goes || !managed_fields::is_created_by_us(&live) {
         return Ok(None);
     }
-    if live::strangers(connection, &key.name, &BTreeSet::new())? > 0 {
+    if live::strangers(connection, &key.name, &Going::default())? > 0 {
         return Ok(None);
     }
     Ok(metadata::uid(&live).map(|uid| (key, uid.to_owned())))

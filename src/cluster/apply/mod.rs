@@ -32,6 +32,7 @@ use super::{
     managed_fields, metadata,
     plan::{Action, Change, Plan},
     request::{Force, Request},
+    survey::Deleting,
     wait::{self, NotReady},
 };
 use crate::{concurrent::concurrently_in_order, manifest::ObjectKey, problem::Problem};
@@ -66,6 +67,8 @@ pub struct Job<'j> {
     pub lock: &'j Lock,
     /// Who is told.
     pub report: &'j dyn Report,
+    /// What may be deleted with what goes.
+    pub deleting: Deleting,
     /// Whether each phase is waited for.
     pub waiting: Waiting,
     /// Whether fields are taken from others.

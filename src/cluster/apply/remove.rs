@@ -6,11 +6,12 @@ use super::{
     super::{
         AT_ONCE,
         answer::{ApiError, RefusalKind},
-        inventory::Inventory,
-        live, metadata,
-        plan::{Fate, Removal},
+        inventory::{InstallName, Inventory},
+        live::{self, Going},
+        metadata,
+        plan::{self, Fate, Removal},
         request::{Mode, Request},
-        wait,
+        survey, wait,
     },
     Job, Outcome, Waiting, go_on,
 };
@@ -27,6 +28,8 @@ enum Removed {
     Going,
     /// Another one has its name.
     Replaced,
+    /// Something has come that keeps it. Why, in a few words.
+    Kept(String),
     Failed(ApiError),
 }
 
@@ -107,7 +110,14 @@ fn remove_phase(
     outcome: &mut Outcome,
 ) {
     let mut going = vec![];
-    let work = |(removal, uid): &(&Removal, &str)| delete(job, removal, uid);
+    let mut listed: Vec<_> = inventory.objects.keys().cloned().collect();
+    let InstallName { namespace, .. } = &inventory.install;
+    listed.push(live::secret_key(namespace, &inventory.install.secret()));
+    let listed = Going {
+        keys: listed.iter().collect(),
+        ..Going::default()
+    };
+    let work = |(removal, uid): &(&Removal, &str)| delete(job, (removal, uid), &listed);
     concurrently_in_order(
         phase,
         AT_ONCE,
@@ -124,6 +134,7 @@ fn remove_phase(
                 job.report.object(&removal.key, "left alone", reason);
                 inventory.objects.remove(&removal.key);
             }
+            Removed::Kept(reason) => job.report.object(&removal.key, "kept", &reason),
             Removed::Failed(error) => outcome.fail(&removal.key, &error),
         },
     );
@@ -173,7 +184,19 @@ fn wait_for(
     outcome.not_ready.extend(not_gone);
 }
 
-fn delete(job: &Job<'_>, removal: &Removal, uid: &str) -> Removed {
+fn delete(job: &Job<'_>, (removal, uid): (&Removal, &str), listed: &Going<'_>) -> Removed {
+    // Much may have come since the plan was made: a question was asked, and objects were waited for.
+    let keeping = survey::keeping(
+        job.connection,
+        (&removal.key, &removal.resource),
+        listed,
+        job.deleting,
+    );
+    match keeping.map(|keeping| plan::kept(&removal.key, keeping)) {
+        Ok(None) => {}
+        Ok(Some(reason)) => return Removed::Kept(reason),
+        Err(error) => return Removed::Failed(error),
+    }
     let request = Request::delete(&removal.resource, &removal.key, uid, Mode::Write);
     match job.send(&request) {
         // Of what is gone the server gives a Status, or what it was; of what is not, when it began to go.

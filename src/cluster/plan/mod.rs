@@ -19,7 +19,7 @@ pub use self::{
     decide::{OWNER, Observed, decide},
     entries::{account_key, entries},
     preflight::{KindOf, Kinds, later, missing_kinds},
-    prune::{Found, Keeping, fate},
+    prune::{Found, Keeping, fate, kept},
     unchanged::unchanged,
 };
 use super::{

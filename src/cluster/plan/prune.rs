@@ -84,14 +84,23 @@ pub fn fate(
             "its label {PART_OF} no longer says that it is ours"
         ));
     }
-    match (key.kind.as_str(), keeping.others) {
-        (_, 0) => Fate::Delete {
+    match kept(key, keeping) {
+        Some(reason) => Fate::Keep(reason),
+        None => Fate::Delete {
             uid: uid.to_owned(),
         },
-        ("Namespace", others) => Fate::Keep(format!(
+    }
+}
+
+/// Why an object is kept that would be deleted; nothing when nothing keeps it.
+#[must_use]
+pub fn kept(key: &ObjectKey, Keeping { others }: Keeping) -> Option<String> {
+    match others {
+        0 => None,
+        _ if key.is_namespace() => Some(format!(
             "objects in it that are not of this install: {others}; --delete-namespaces deletes it with them"
         )),
-        (_, others) => Fate::Keep(format!(
+        _ => Some(format!(
             "custom resources of its kind are there: {others}; --delete-custom-resources deletes it with them"
         )),
     }

@@ -8,7 +8,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use serde_json::Value;
 
-pub use self::removals::{custom_resources, resource_of};
+pub use self::removals::{custom_resources, keeping, resource_of};
 use self::{
     objects::{Known, Wanted, is_anothers, observe_all, with_kinds},
     removals::{Gone, ListedMember, members, removals, some_custom_resources},

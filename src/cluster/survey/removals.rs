@@ -1,6 +1,6 @@
 //! The objects that nobody wants any more: what becomes of them, and what keeps them.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 
 use serde_json::Value;
 
@@ -10,7 +10,7 @@ use super::{
         answer::{ApiError, RefusalKind},
         connection::Connection,
         inventory::{Hold, InstallName, Inventory, Member},
-        live,
+        live::{self, Going},
         plan::{self, Fate, Found, Keeping, Others, Removal},
         request::Request,
         resource::{Resource, Resources, Scope, Served},
@@ -75,14 +75,20 @@ pub(super) fn removals(
 ) -> Vec<Removal> {
     let inventory = live::secret_key(&install.namespace, &install.secret());
     let members = gone.members.iter().map(|(key, _, _)| *key);
-    let keys: BTreeSet<_> = members.chain([&inventory]).collect();
+    let definitions = gone.members.iter().map(|(key, _, _)| *key);
+    let definitions = definitions
+        .filter(|key| deleting.custom_resources && key.kind == "CustomResourceDefinition");
+    let going = Going {
+        keys: members.chain([&inventory]).collect(),
+        definitions: definitions.map(|key| key.name.as_str()).collect(),
+    };
     let fates = concurrently(gone.members, AT_ONCE, |(key, member, resource)| {
         if member.hold == Hold::Used {
             return Fate::Forget("it was there before".to_owned());
         }
         let found = live::find(connection, gone.resources, (key, resource), gone.labelled);
         let keeping = match &found {
-            Found::Object(_) => keeping(connection, (key, resource), &keys, deleting),
+            Found::Object(_) => keeping(connection, (key, resource), &going, deleting),
             _ => Ok(Keeping::default()),
         };
         match keeping {
@@ -108,10 +114,13 @@ pub(super) fn removals(
 }
 
 /// What keeps an object from being deleted.
-fn keeping(
+///
+/// # Errors
+/// When that cannot be counted.
+pub fn keeping(
     connection: &Connection,
     (key, resource): (&ObjectKey, &Resource),
-    going: &BTreeSet<&ObjectKey>,
+    going: &Going<'_>,
     deleting: Deleting,
 ) -> Result<Keeping, ApiError> {
     let others = match (key.group.as_str(), key.kind.as_str()) {
@@ -121,7 +130,8 @@ fn keeping(
                 None => 0,
                 Some(definition) => {
                     let (of, found) = custom_resources(connection, &definition)?;
-                    let is_left = |object: &&Value| !going.contains(&live::key_of(&of, object));
+                    let is_left =
+                        |object: &&Value| !going.keys.contains(&live::key_of(&of, object));
                     found.iter().filter(is_left).count()
                 }
             }

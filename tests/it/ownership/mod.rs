@@ -240,6 +240,43 @@ fn a_definition_that_was_taken_over_goes_with_the_last_at_once() {
         .unwrap_or_else(|left| panic!("{left}"));
 }
 
+/// What keeps a definition is looked for again when its turn comes.
+#[test]
+fn a_custom_resource_that_comes_while_a_cleanup_runs_keeps_its_definition() {
+    let stage = Stage::new();
+    done(apply(&stage, V1), 0);
+    let group = stage.rename("twelve.example.com");
+    let late = json!({
+        "apiVersion": format!("{group}/v1"), "kind": "Dozen", "metadata": {"name": "late"},
+    });
+    let run = stopped_at(&stage, cleanup(&stage), "/deployments/", || {
+        create(&stage.namespace, &late);
+    });
+    assert_eq!(run.code, 0, "{}", run.stderr);
+    let kept = format!("dozens.{group} kept (custom resources of its kind are there: 1");
+    says(&run.stdout, &[&kept]);
+    assert!(
+        live(
+            &stage,
+            &format!(
+                "/apis/{group}/v1/namespaces/{}/dozens/late",
+                stage.namespace
+            )
+        )
+        .is_some()
+    );
+    let mut all = cleanup(&stage);
+    all.arg("--delete-custom-resources");
+    done(all, 0);
+    assert!(
+        live(
+            &stage,
+            &format!("/apis/apiextensions.k8s.io/v1/customresourcedefinitions/dozens.{group}")
+        )
+        .is_none()
+    );
+}
+
 /// An object that is made between the plan and the write, be it by a user or by another install, which has the same field
 /// manager, is not touched.
 #[test]
