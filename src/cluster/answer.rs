@@ -174,6 +174,18 @@ impl ApiError {
         }
     }
 
+    /// Whether there is no such path, as of a kind that is not served, or not in that version. Of an object that is not there
+    /// a server says so in a Status.
+    #[must_use]
+    pub fn is_missing_path(&self) -> bool {
+        match self {
+            Self::Refused(refusal) => {
+                refusal.kind == RefusalKind::NotFound && refusal.reason.is_empty()
+            }
+            _ => false,
+        }
+    }
+
     /// Whether it says that the namespace of an object is not there.
     #[must_use]
     pub fn is_missing_namespace(&self) -> bool {

@@ -167,3 +167,22 @@ fn an_upgrade_brings_a_version_of_a_kind_and_an_object_of_it() {
     );
     undefine(&stage);
 }
+
+#[test]
+fn what_an_upgrade_drops_goes_though_its_version_ends_with_it() {
+    let stage = Stage::new();
+    let versions = |is_served| [("v1alpha1", is_served), ("v1", true)];
+    let first = [
+        definition(&stage, &versions(true)),
+        scaler("v1alpha1", "old"),
+    ];
+    done(apply_with(&stage, &first), 0);
+    let mut upgrade = apply_with(&stage, &[definition(&stage, &versions(false))]);
+    let manifests = stage.copy(HELPER).join("manifests");
+    fs::remove_file(manifests.join("object-1.json")).expect("the file of the first time");
+    upgrade.args(["--crd-upgrade-safety", "none"]);
+    let run = done(upgrade, 0);
+    assert!(run.stdout.contains("/old deleted"), "{}", run.stdout);
+    assert!(!is_there(&stage, "v1", "old"));
+    undefine(&stage);
+}

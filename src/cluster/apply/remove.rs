@@ -11,6 +11,7 @@ use super::{
         metadata,
         plan::{self, Fate, Removal},
         request::{Mode, Request},
+        resource::{Resource, Served},
         survey, wait,
     },
     Job, Outcome, Waiting, go_on,
@@ -24,8 +25,8 @@ const GOING: Duration = Duration::from_secs(30);
 enum Removed {
     /// It is gone.
     Gone,
-    /// It goes when its finalizers are done.
-    Going,
+    /// It goes when its finalizers are done; it is asked for like this.
+    Going(Resource),
     /// Another one has its name.
     Replaced,
     /// Something has come that keeps it. Why, in a few words.
@@ -128,7 +129,7 @@ fn remove_phase(
                 job.report.object(&removal.key, "deleted", "");
                 inventory.objects.remove(&removal.key);
             }
-            Removed::Going => going.push((*removal, (*uid).to_owned())),
+            Removed::Going(resource) => going.push((*removal, (resource, (*uid).to_owned()))),
             Removed::Replaced => {
                 let reason = "somebody has put another one in its place";
                 job.report.object(&removal.key, "left alone", reason);
@@ -159,7 +160,7 @@ fn remove_phase(
 /// Waits until objects that are on their way, each known by its uid, are gone.
 fn wait_for(
     job: &Job<'_>,
-    going: Vec<(&Removal, String)>,
+    going: Vec<(&Removal, (Resource, String))>,
     inventory: &mut Inventory,
     outcome: &mut Outcome,
 ) {
@@ -169,7 +170,7 @@ fn wait_for(
     };
     let objects: Vec<_> = going
         .iter()
-        .map(|(removal, uid)| (removal.resource.clone(), removal.key.clone(), uid.clone()))
+        .map(|(removal, (resource, uid))| (resource.clone(), removal.key.clone(), uid.clone()))
         .collect();
     job.report
         .progress(&format!("waiting until {} objects are gone", objects.len()));
@@ -193,23 +194,55 @@ fn delete(job: &Job<'_>, (removal, uid): (&Removal, &str), listed: &Going<'_>) -
         job.deleting,
     );
     match keeping.map(|keeping| plan::kept(&removal.key, keeping)) {
-        Ok(None) => {}
-        Ok(Some(reason)) => return Removed::Kept(reason),
-        Err(error) => return Removed::Failed(error),
+        Ok(None) => send(job, removal, uid),
+        Ok(Some(reason)) => Removed::Kept(reason),
+        Err(error) => Removed::Failed(error),
     }
-    let request = Request::delete(&removal.resource, &removal.key, uid, Mode::Write);
-    match job.send(&request) {
+}
+
+fn send(job: &Job<'_>, removal: &Removal, uid: &str) -> Removed {
+    let mut resource = removal.resource.clone();
+    let send =
+        |resource: &Resource| job.send(&Request::delete(resource, &removal.key, uid, Mode::Write));
+    let deleted = match send(&resource) {
+        Err(error) if error.is_missing_path() => match served_now(job, removal, error) {
+            Ok(None) => return Removed::Gone,
+            Ok(Some(now)) => {
+                resource = now;
+                send(&resource)
+            }
+            Err(error) => Err(error),
+        },
+        deleted => deleted,
+    };
+    match deleted {
         // Of what is gone the server gives a Status, or what it was; of what is not, when it began to go.
         Ok(answer) => match metadata::is_going(&answer.body) {
-            true => Removed::Going,
+            true => Removed::Going(resource),
             false => Removed::Gone,
         },
+        Err(error) if error.is_missing_path() => Removed::Failed(error),
         Err(error) => match error.kind() {
             Some(RefusalKind::NotFound) => Removed::Gone,
             // Its uid is another one; but a server may have other reasons for a conflict.
             Some(RefusalKind::Changed) if !is_there(job, removal, uid) => Removed::Replaced,
             _ => Removed::Failed(error),
         },
+    }
+}
+
+/// How the cluster serves the kind of an object whose path is not there: a definition that this run has applied may have
+/// ended a version, and not the objects. Nothing when the kind is gone, and its objects with it.
+fn served_now(
+    job: &Job<'_>,
+    removal: &Removal,
+    missing: ApiError,
+) -> Result<Option<Resource>, ApiError> {
+    let resources = job.connection.refresh_resources()?;
+    match resources.find(&removal.key, &removal.resource.version) {
+        Served::Missing => Ok(None),
+        Served::As(other) if other.version != removal.resource.version => Ok(Some(other.clone())),
+        Served::As(_) | Served::Unknown => Err(missing),
     }
 }
 
