@@ -104,12 +104,7 @@ pub(super) fn run(args: &DiffArgs) -> Result<ExitCode, Failure> {
     };
     let planned = plan_all(output, &planning)?;
     session.tell_warnings();
-    if planned.iter().any(|planned| planned.plan.compared > 0) {
-        output::tell(
-            "note: you may not write, so the server was not asked what it would do: the fields that are asked for were compared \
-             with what is there",
-        );
-    }
+    tell_compared(&planned);
     let mut differences = vec![];
     for planned in &planned {
         if let Some(text) = planned.unfinished() {
@@ -137,6 +132,16 @@ fn code(differs: Differs) -> ExitCode {
     match differs {
         Differs::Yes => ExitCode::from(1),
         Differs::No => ExitCode::SUCCESS,
+    }
+}
+
+/// Tells that the server was not asked.
+fn tell_compared(planned: &[Planned]) {
+    if planned.iter().any(|planned| planned.plan.compared > 0) {
+        output::tell(
+            "note: you may not write, so the server was not asked what it would do: the fields that are asked for were compared \
+             with what is there",
+        );
     }
 }
 

@@ -87,6 +87,15 @@ fn accounts(entries: &BTreeSet<Entry>) -> usize {
     accounts.len()
 }
 
+/// How many objects a plan writes or removes.
+fn changes(plan: &Plan) -> usize {
+    let written = plan.changes.iter();
+    let written = written.filter(|change| change.action.writes()).count();
+    let removed = plan.removals.iter();
+    let removed = removed.filter(|removal| matches!(removal.fate, Fate::Delete { .. }));
+    written + removed.count() + accounts(&plan.adding) + accounts(&plan.removing)
+}
+
 /// What a run came to, as a failure when not all was done.
 pub(in crate::cli) fn ended(
     install: &InstallName,
@@ -94,20 +103,8 @@ pub(in crate::cli) fn ended(
     outcome: Outcome,
     what: &str,
 ) -> Result<(), Failure> {
-    let all = plan
-        .changes
-        .iter()
-        .filter(|change| change.action.writes())
-        .count()
-        + accounts(&plan.adding)
-        + accounts(&plan.removing)
-        + plan
-            .removals
-            .iter()
-            .filter(|removal| matches!(removal.fate, Fate::Delete { .. }))
-            .count();
     // Custom resources that go with their definition stand in no plan.
-    let all = all.max(outcome.done);
+    let all = changes(plan).max(outcome.done);
     let state = format!(
         "{} of {all} changes of {install} were made; its inventory lists everything, and the next `kubectl olm {what}` goes on",
         outcome.done

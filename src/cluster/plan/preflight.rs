@@ -6,6 +6,7 @@ use serde_json::Value;
 
 use super::super::{
     desired::Desired,
+    inventory::InstallName,
     resource::{Resource, Resources, Scope, Served},
 };
 use crate::{
@@ -112,13 +113,13 @@ fn defined_by(manifest: &Manifest) -> Vec<Resource> {
         .collect()
 }
 
-/// The namespaces among the objects: what goes into them cannot be asked about before they are there.
+/// The namespaces among the objects of an install, and its own: what goes into them cannot be asked about before they are
+/// there.
 #[must_use]
-pub fn later(objects: &[Desired]) -> BTreeSet<&str> {
+pub fn later<'d>(objects: &'d [Desired], install: &'d InstallName) -> BTreeSet<&'d str> {
     let namespaces = objects.iter().filter(|desired| desired.key.is_namespace());
-    namespaces
-        .map(|desired| desired.key.name.as_str())
-        .collect()
+    let named = namespaces.map(|desired| desired.key.name.as_str());
+    named.chain([install.namespace.as_str()]).collect()
 }
 
 /// A kind that the cluster lacks.

@@ -91,12 +91,10 @@ pub fn plan(
         None => BTreeMap::new(),
         Some(_) => labelled(connection, install, &objects, &members),
     };
-    let mut later = plan::later(&desired.objects);
-    later.insert(&install.namespace);
     let known = Known {
         inventory,
         labelled: &labelled,
-        wanted: later,
+        wanted: plan::later(&desired.objects, install),
     };
     let observed = observe_all(connection, &objects, &known, survey.asking);
     let wanted: BTreeSet<_> = desired.objects.iter().map(|desired| &desired.key).collect();
