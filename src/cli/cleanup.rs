@@ -166,6 +166,7 @@ fn nothing(
             key: key.clone(),
             resource: live::namespaces(),
             fate: Fate::Delete { uid: uid.clone() },
+            collects: false,
         }],
         ..Plan::default()
     };

@@ -66,6 +66,12 @@ pub fn sets_label(live: &Value) -> bool {
     of_us(live).any(|entry| labels(entry).is_some())
 }
 
+/// Whether we have set that a ClusterRole collects the rules of others.
+#[must_use]
+pub fn sets_aggregation(live: &Value) -> bool {
+    of_us(live).any(|entry| entry.pointer("/fieldsV1/f:aggregationRule").is_some())
+}
+
 fn of_us(live: &Value) -> impl Iterator<Item = &Value> {
     entries(live).filter(|entry| is_ours(entry))
 }

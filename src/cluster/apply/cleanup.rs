@@ -151,6 +151,7 @@ pub fn custom_resources(connection: &Connection, plan: &Plan) -> Result<Vec<Remo
                 },
                 key,
                 resource,
+                collects: false,
             });
         }
     }

@@ -42,14 +42,15 @@ pub(super) fn remove(
     outcome: &mut Outcome,
 ) {
     forget(job, removals, inventory, outcome);
-    let mut phases: BTreeMap<(usize, bool), Vec<(&Removal, &str)>> = BTreeMap::new();
+    let mut phases: BTreeMap<_, Vec<(&Removal, &str)>> = BTreeMap::new();
     for removal in removals {
         if let Fate::Delete { uid } = &removal.fate {
             let (rank, _) = order::phase(&removal.key);
             // What is created beside an operator is the operator's to see to, and goes before it.
             let is_beside = removal.key.kind != "Deployment";
+            // Kubernetes would make a role that collects rules anew, empty, when those that it collects go with it.
             phases
-                .entry((rank, is_beside))
+                .entry((rank, is_beside, removal.collects))
                 .or_default()
                 .push((removal, uid));
         }

@@ -145,6 +145,8 @@ pub struct Removal {
     pub resource: Resource,
     /// What becomes of it.
     pub fate: Fate,
+    /// Whether it is a ClusterRole that collects the rules of others, and has to go before them.
+    pub collects: bool,
 }
 
 /// What becomes of an object that nobody wants any more.

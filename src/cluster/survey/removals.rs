@@ -11,6 +11,7 @@ use super::{
         connection::Connection,
         inventory::{Hold, InstallName, Inventory, Member},
         live::{self, Going},
+        managed_fields,
         plan::{self, Fate, Found, Keeping, Others, Removal},
         request::Request,
         resource::{Resource, Resources, Scope, Served},
@@ -84,26 +85,30 @@ pub(super) fn removals(
     };
     let fates = concurrently(gone.members, AT_ONCE, |(key, member, resource)| {
         if member.hold == Hold::Used {
-            return Fate::Forget("it was there before".to_owned());
+            return (Fate::Forget("it was there before".to_owned()), false);
         }
         let found = live::find(connection, gone.resources, (key, resource), gone.labelled);
         let keeping = match &found {
             Found::Object(_) => keeping(connection, (key, resource), &going, deleting),
             _ => Ok(Keeping::default()),
         };
-        match keeping {
+        let fate = match keeping {
             Ok(keeping) => plan::fate(install, (key, member), &found, others, keeping),
             Err(error) => Fate::Unverifiable(error.to_string()),
-        }
+        };
+        let collects =
+            matches!(&found, Found::Object(live) if managed_fields::sets_aggregation(live));
+        (fate, collects)
     });
     let mut removals: Vec<_> = gone
         .members
         .iter()
         .zip(fates)
-        .map(|((key, _, resource), fate)| Removal {
+        .map(|((key, _, resource), (fate, collects))| Removal {
             key: (*key).clone(),
             resource: resource.clone(),
             fate,
+            collects,
         })
         .collect();
     removals.sort_by_cached_key(|removal| {
