@@ -22,6 +22,9 @@ const PATIENCE: Duration = Duration::from_secs(60);
 /// Where definitions are.
 const DEFINITIONS: &str = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions";
 
+/// How clients ask what there is.
+const DISCOVERY: &str = "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList";
+
 /// A definition with these versions, each served or not. A bundle may bring objects of this kind, whatever its group.
 fn definition(stage: &Stage, versions: &[(&str, bool)]) -> Value {
     let version = |(name, served): &(&str, bool)| {
@@ -80,16 +83,17 @@ fn define(stage: &Stage, versions: &[(&str, bool)]) {
     let content = definition.to_string();
     let (code, answer) = cluster().send("PATCH", &path, ("application/apply-patch+yaml", &content));
     assert!(code < 300, "{answer}");
+    // The one document that clients ask for is behind the definition, and behind all others.
     let served = || {
-        let (_, groups) = cluster().send("GET", "/apis", NOTHING);
-        let groups = groups["groups"].as_array().expect("groups");
+        let (_, groups) = cluster().send("GET", "/apis", (DISCOVERY, ""));
+        let groups = groups["items"].as_array().expect("groups");
         let group = groups
             .iter()
-            .find(|group| group["name"] == stage.rename("twelve.example.com"));
+            .find(|group| group["metadata"]["name"] == stage.rename("twelve.example.com"));
         let served = group.and_then(|group| group["versions"].as_array());
         let is_served = |name: &str| {
             let mut served = served.into_iter().flatten();
-            served.any(|version| version["version"] == name)
+            served.any(|version| version["version"] == name && version["resources"][0].is_object())
         };
         versions
             .iter()
