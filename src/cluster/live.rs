@@ -1,13 +1,17 @@
 //! Reads what there is of an install, and asks what would become of its objects. Nothing is written here.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    thread,
+    time::Duration,
+};
 
 use serde_json::Value;
 
 use super::{
     AT_ONCE,
     accounts::Entry,
-    answer::{ApiError, RefusalKind},
+    answer::{Answer, ApiError, RefusalKind},
     asked,
     connection::Connection,
     desired::{Desired, PART_OF},
@@ -21,6 +25,8 @@ use crate::{concurrent::concurrently, manifest::ObjectKey};
 
 /// Times that an inventory is read that changes while it is read.
 const READINGS: usize = 5;
+/// How often what the server says that it serves is asked for, when it is behind what it does serve, and how long between.
+const SETTLING: (usize, Duration) = (30, Duration::from_millis(300));
 
 /// An inventory, as it is stored.
 #[derive(Debug, Clone)]
@@ -376,11 +382,50 @@ pub fn find(
             reason: format!("the server of the group {} does not answer", key.group),
         });
     }
-    match get(connection, resource, key) {
-        Ok(Some(live)) => Found::Object(live),
+    // An object of a kind that is served is not gone because its path is not there.
+    let is_served = resources.find(key, &resource.version) == Served::As(resource);
+    let read = |resource: &Resource| connection.send(&Request::get(resource, key));
+    let read = match is_served {
+        true => as_served(connection, (key, resource), read),
+        false => read(resource).map(|answer| Some((answer, resource.clone()))),
+    };
+    match read {
+        Ok(Some((live, _))) => Found::Object(live.body),
         Ok(None) => Found::Nothing,
+        Err(error) if is_served && error.is_missing_path() => Found::Unknown(error),
+        Err(error) if error.kind() == Some(RefusalKind::NotFound) => Found::Nothing,
         Err(error) => Found::Unknown(error),
     }
+}
+
+/// Asks for an object in the version in which its kind is served by now, and gives that kind too; nothing when the kind is
+/// gone, and its objects with it.
+///
+/// A definition may end a version and keep the objects, and for a moment after it changed a server does not say what it does:
+/// it lists a version whose path is not there.
+///
+/// # Errors
+/// What was answered, or that the server does not say what it serves.
+pub fn as_served(
+    connection: &Connection,
+    (key, resource): (&ObjectKey, &Resource),
+    ask: impl Fn(&Resource) -> Result<Answer, ApiError>,
+) -> Result<Option<(Answer, Resource)>, ApiError> {
+    let mut resource = resource.clone();
+    let (tries, pause) = SETTLING;
+    for _ in 0..tries {
+        let missing = match ask(&resource) {
+            Err(error) if error.is_missing_path() => error,
+            answered => return answered.map(|answer| Some((answer, resource))),
+        };
+        match connection.refresh_resources()?.find(key, &resource.version) {
+            Served::Missing => return Ok(None),
+            Served::Unknown => return Err(missing),
+            Served::As(now) if *now == resource => thread::sleep(pause),
+            Served::As(now) => resource = now.clone(),
+        }
+    }
+    ask(&resource).map(|answer| Some((answer, resource)))
 }
 
 /// The accounts that entries are for, those that are there.

@@ -9,6 +9,7 @@ use serde_json::{Value, json};
 
 use super::{
     cluster::{NOTHING, cluster},
+    faults::{Fault, Rule},
     kill_matrix::Stage,
     two_actors::{apply, done, olm},
 };
@@ -135,6 +136,38 @@ fn an_object_whose_version_is_no_longer_served_is_there_and_goes_with_its_instal
         cleanup.stdout
     );
     assert!(!is_there(&stage, "v1", "old"));
+    undefine(&stage);
+}
+
+/// For a moment after a definition changed, the server lists versions whose paths are not there.
+#[test]
+fn an_object_is_not_taken_for_gone_by_a_path_that_is_not_there() {
+    let stage = Stage::new();
+    define(&stage, &[("v1", true)]);
+    done(apply_with(&stage, &[scaler("v1", "one")]), 0);
+    let absent = |method, path: &str| {
+        let fault = Fault::answer(
+            404,
+            &[("Content-Type", "text/plain")],
+            "404 page not found\n",
+        );
+        let path = format!("{}/scalers{path}", stage.namespace);
+        Rule::new(fault).method(method).path(path).only(0)
+    };
+    stage.proxy.set_rules([
+        absent("GET", ""),
+        absent("GET", "/one"),
+        absent("DELETE", "/one"),
+    ]);
+    let name = stage.rename("twelve-helper");
+    let cleanup = olm(&stage, &["cleanup", &name, "-n", &stage.namespace, "--yes"]);
+    let cleanup = done(cleanup, 0);
+    assert!(
+        cleanup.stdout.contains("/one deleted"),
+        "{}",
+        cleanup.stdout
+    );
+    assert!(!is_there(&stage, "v1", "one"));
     undefine(&stage);
 }
 

@@ -11,7 +11,7 @@ use super::{
         metadata,
         plan::{self, Fate, Removal},
         request::{Mode, Request},
-        resource::{Resource, Served},
+        resource::Resource,
         survey, wait,
     },
     Job, Outcome, Waiting, go_on,
@@ -202,23 +202,12 @@ fn delete(job: &Job<'_>, (removal, uid): (&Removal, &str), listed: &Going<'_>) -
 }
 
 fn send(job: &Job<'_>, removal: &Removal, uid: &str) -> Removed {
-    let mut resource = removal.resource.clone();
     let send =
         |resource: &Resource| job.send(&Request::delete(resource, &removal.key, uid, Mode::Write));
-    let deleted = match send(&resource) {
-        Err(error) if error.is_missing_path() => match served_now(job, removal, error) {
-            Ok(None) => return Removed::Gone,
-            Ok(Some(now)) => {
-                resource = now;
-                send(&resource)
-            }
-            Err(error) => Err(error),
-        },
-        deleted => deleted,
-    };
-    match deleted {
+    match live::as_served(job.connection, (&removal.key, &removal.resource), send) {
+        Ok(None) => Removed::Gone,
         // Of what is gone the server gives a Status, or what it was; of what is not, when it began to go.
-        Ok(answer) => match metadata::is_going(&answer.body) {
+        Ok(Some((answer, resource))) => match metadata::is_going(&answer.body) {
             true => Removed::Going(resource),
             false => Removed::Gone,
         },
@@ -229,21 +218,6 @@ fn send(job: &Job<'_>, removal: &Removal, uid: &str) -> Removed {
             Some(RefusalKind::Changed) if !is_there(job, removal, uid) => Removed::Replaced,
             _ => Removed::Failed(error),
         },
-    }
-}
-
-/// How the cluster serves the kind of an object whose path is not there: a definition that this run has applied may have
-/// ended a version, and not the objects. Nothing when the kind is gone, and its objects with it.
-fn served_now(
-    job: &Job<'_>,
-    removal: &Removal,
-    missing: ApiError,
-) -> Result<Option<Resource>, ApiError> {
-    let resources = job.connection.refresh_resources()?;
-    match resources.find(&removal.key, &removal.resource.version) {
-        Served::Missing => Ok(None),
-        Served::As(other) if other.version != removal.resource.version => Ok(Some(other.clone())),
-        Served::As(_) | Served::Unknown => Err(missing),
     }
 }
 
