@@ -7,8 +7,8 @@ use clap::Args;
 use super::{
     cluster::{
         ChangeArgs, DryRun, FromCluster, Holding, Lines, Namespace, Planned, Planning, Rendering,
-        Session, Unchanged, api_failure, ask, count, ended, hold, live_failure, named,
-        parse_timeout, plan_all, refusal, rendered, show, waiting,
+        Session, Unchanged, api_failure, ask, count, ended, hold, named, parse_timeout, plan_all,
+        refusal, rendered, show, stored_failure, waiting,
     },
     connection_args::ConnectionArgs,
     failure::{Class, Failure},
@@ -24,10 +24,11 @@ use crate::{
         apply::{self, Failing, Job},
         connection::Connection,
         inventory::{InstallName, State},
-        live::{self, Asking, Stored},
+        live::Asking,
         lock::Lock,
         plan::{Action, Fate},
         request::Force,
+        stored::{self, Stored},
     },
     problem::Problem,
 };
@@ -399,7 +400,7 @@ fn hold_new(
     patience: Duration,
 ) -> Result<Option<Lock>, Failure> {
     let lock = hold(connection, install, patience.min(NEW))?;
-    let stored = live::stored(connection, install).map_err(|error| live_failure(&error))?;
+    let stored = stored::inventory(connection, install).map_err(|error| stored_failure(&error))?;
     Ok(stored.is_none().then_some(lock))
 }
 

@@ -8,7 +8,7 @@ use serde_json::Value;
 use super::{
     cluster::{
         DeletingArgs, DryRun, Lines, Namespace, Session, Unchanged, api_failure, ask, count, ended,
-        hold, is_called, line, live_failure, named, namespace, parse_timeout, refusal, show,
+        hold, is_called, line, named, namespace, parse_timeout, refusal, show, stored_failure,
         waiting,
     },
     connection_args::ConnectionArgs,
@@ -25,12 +25,13 @@ use crate::{
         connection::Connection,
         desired::{DesiredSet, PART_OF},
         inventory::{InstallName, Inventory, State},
-        live::{self, Asking, Stored},
+        live::{self, Asking},
         lock::Lock,
         metadata,
         plan::{Fate, Plan, Policy, Removal},
         request::{Force, Mode, Request},
         rights,
+        stored::{self, Stored},
         survey::{self, Missing, Safety, Survey},
         wait,
     },
@@ -107,7 +108,7 @@ pub(super) fn run(args: &CleanupArgs) -> Result<(), Failure> {
         },
         _ => None,
     };
-    let stored = live::stored(connection, &install).map_err(|error| live_failure(&error))?;
+    let stored = stored::inventory(connection, &install).map_err(|error| stored_failure(&error))?;
     match stored {
         Some(stored) => clean(args, &session, lock.as_ref(), stored),
         None => nothing(args, connection, &install),
@@ -125,8 +126,8 @@ fn not_installed(
         "{install} is not installed{reason}; nothing to do"
     ));
     // Who may not look everywhere is told no more.
-    let found = live::inventories(connection, None)
-        .or_else(|_| live::inventories(connection, Some(&install.namespace)));
+    let found = stored::inventories(connection, None)
+        .or_else(|_| stored::inventories(connection, Some(&install.namespace)));
     let (stored, _) = found.unwrap_or_default();
     for other in stored.into_iter().map(|stored| stored.inventory.install) {
         if is_called(&other, &args.name) {
@@ -198,7 +199,7 @@ fn going_namespace(
         output::tell(&format!("{install} is gone with its namespace"));
         return Ok(());
     };
-    let stored = live::stored(connection, install).map_err(|error| live_failure(&error))?;
+    let stored = stored::inventory(connection, install).map_err(|error| stored_failure(&error))?;
     let mut objects = stored
         .iter()
         .flat_map(|stored| stored.inventory.objects.keys());
@@ -257,7 +258,7 @@ fn clean(
 ) -> Result<(), Failure> {
     let connection = &*session.connection;
     let install = stored.inventory.install.clone();
-    let others = live::others(connection, &install).map_err(|error| api_failure(&error))?;
+    let others = stored::others(connection, &install).map_err(|error| api_failure(&error))?;
     let others = others.inventories;
     is_needed(&stored.inventory, &others)?;
     let (plan, first) = plan(args, connection, &stored).map_err(|error| api_failure(&error))?;

@@ -22,7 +22,7 @@ use crate::{
         connection::Connection,
         health::{self, Health},
         inventory::{Hold, InstallName, Inventory, Member, State},
-        live, managed_fields, metadata, survey,
+        live, managed_fields, metadata, stored, survey,
     },
     concurrent::concurrently,
     manifest::ObjectKey,
@@ -84,7 +84,7 @@ struct Status {
 pub(super) fn run(args: &StatusArgs) -> Result<(), Failure> {
     let session = Session::open(&args.connection, args.sources.request_timeout)?;
     let connection = &*session.connection;
-    let found = live::inventories(connection, args.namespace.as_deref());
+    let found = stored::inventories(connection, args.namespace.as_deref());
     let (stored, broken) = found.map_err(|error| {
         let failure = api_failure(&error);
         match (error.kind(), &args.namespace) {

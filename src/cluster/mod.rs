@@ -23,6 +23,7 @@
 //! | `lease.rs` | who may change an install now | pure |
 //! | `connection/` | sends requests, again where that helps, and collects warnings | I/O |
 //! | `live.rs` | reads what there is, and asks for dry runs | I/O |
+//! | `stored.rs` | reads inventories | I/O |
 //! | `rights.rs` | asks for the rights that no dry run shows | I/O |
 //! | `survey/` | asks what a plan has to know, and makes it | I/O |
 //! | `lock/` | holds the Lease of an install for the time of a run | I/O |
@@ -50,6 +51,7 @@ pub mod plan;
 pub mod request;
 pub mod resource;
 pub mod rights;
+pub mod stored;
 pub mod survey;
 pub mod wait;
 

@@ -6,7 +6,7 @@ use std::collections::BTreeSet;
 use crate::{
     cluster::{
         answer::RefusalKind, connection::Connection, desired::PART_OF, inventory::Inventory, live,
-        request::Request,
+        request::Request, stored,
     },
     install::{SecretRef, Wanted},
     manifest::{Manifest, ObjectKey, Origin},
@@ -28,7 +28,7 @@ pub(super) struct Found {
 /// # Errors
 /// When they cannot be listed.
 pub(super) fn inventories(connection: &Connection, wanted: &Wanted) -> Result<Found, Failure> {
-    let everywhere = live::inventories(connection, None);
+    let everywhere = stored::inventories(connection, None);
     let are_all = everywhere.is_ok();
     let found = match everywhere {
         Err(error) if error.kind() == Some(RefusalKind::Forbidden) => {
@@ -38,7 +38,7 @@ pub(super) fn inventories(connection: &Connection, wanted: &Wanted) -> Result<Fo
                 .iter()
                 .filter_map(|install| install.namespace.as_deref());
             for namespace in named.collect::<BTreeSet<_>>() {
-                let listed = live::inventories(connection, Some(namespace));
+                let listed = stored::inventories(connection, Some(namespace));
                 found.extend(listed.map_err(|error| api_failure(&error))?.0);
             }
             found

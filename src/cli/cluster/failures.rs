@@ -4,7 +4,7 @@ use super::super::failure::{Class, Failure};
 use crate::cluster::{
     answer::{ApiError, RefusalKind},
     inventory::InventoryError,
-    live::LiveError,
+    stored::StoredError,
 };
 
 /// The failure of a request that came before the first write.
@@ -30,10 +30,10 @@ pub(in crate::cli) fn api_failure(error: &ApiError) -> Failure {
 }
 
 /// The failure of reading an inventory.
-pub(in crate::cli) fn live_failure(error: &LiveError) -> Failure {
+pub(in crate::cli) fn stored_failure(error: &StoredError) -> Failure {
     match error {
-        LiveError::Api(error) => api_failure(error),
-        LiveError::Inventory(error) => {
+        StoredError::Api(error) => api_failure(error),
+        StoredError::Inventory(error) => {
             let failure = Failure::of(Class::ClusterRefused, error);
             match error {
                 InventoryError::Newer { .. } => {

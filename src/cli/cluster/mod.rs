@@ -21,7 +21,7 @@ pub(super) fn is_called(install: &InstallName, name: &str) -> bool {
 pub(super) use self::{
     args::{ChangeArgs, DeletingArgs, DryRun, parse_timeout, waiting},
     ending::{ask, count, ended, refusal},
-    failures::{api_failure, live_failure},
+    failures::{api_failure, stored_failure},
     planned::{Holding, Namespace, Planned, Planning, hold, namespace, plan_all, with_shared},
     report::{Lines, Unchanged, line, named, show},
     session::{FromCluster, Rendering, Session, rendered},

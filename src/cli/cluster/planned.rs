@@ -11,7 +11,7 @@ use super::{
         failure::{Class, Failure},
         output::{self, About, Output},
     },
-    failures::{api_failure, live_failure},
+    failures::{api_failure, stored_failure},
     session::Generations,
 };
 use crate::{
@@ -21,9 +21,10 @@ use crate::{
         connection::Connection,
         desired::{DesiredSet, Purpose},
         inventory::{Content, InstallName, State},
-        live::{self, Asking, LiveError, Stored},
+        live::{self, Asking},
         lock::{Lock, LockError},
         plan::{Ours, Plan},
+        stored::{self, Stored, StoredError},
         survey::{self, Survey},
     },
     manifest::Manifest,
@@ -244,16 +245,16 @@ fn plan_one(
     let mut stored = None;
     let mut survey = planning.survey.clone();
     if namespace == Namespace::There {
-        match live::stored(connection, &install) {
+        match stored::inventory(connection, &install) {
             Ok(found) => stored = found,
-            Err(LiveError::Api(error)) if error.kind() == Some(RefusalKind::Forbidden) => {
+            Err(StoredError::Api(error)) if error.kind() == Some(RefusalKind::Forbidden) => {
                 lacking.push(match survey.asking {
                     Asking::DryRunOrRead(_) => unread(&error),
                     _ => lacking_right(&error),
                 });
                 survey.policy.ours = Ours::Labelled;
             }
-            Err(error) => return Err(live_failure(&error)),
+            Err(error) => return Err(stored_failure(&error)),
         }
     }
     let is_stale = planning.generations.is_some_and(|before| {

@@ -27,11 +27,11 @@ use super::{
     connection::Connection,
     health,
     inventory::{Content, InstallName, Inventory, Member, State},
-    live::Stored,
     lock::Lock,
     managed_fields, metadata,
     plan::{Action, Change, Plan},
     request::{Force, Request},
+    stored::Stored,
     survey::Deleting,
     wait::{self, NotReady},
 };

@@ -9,9 +9,10 @@ use super::super::{
     answer::{ApiError, RefusalKind},
     connection::Connection,
     inventory::{INVENTORY, InstallName, Inventory, State},
-    live::{self, Stored, secret_key, secrets},
+    live::{self, secret_key, secrets},
     metadata,
     request::{Mode, Request},
+    stored::Stored,
 };
 use crate::manifest::ObjectKey;
 

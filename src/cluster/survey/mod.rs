@@ -18,10 +18,11 @@ use super::{
     connection::Connection,
     desired::DesiredSet,
     inventory::{InstallName, Inventory},
-    live::{self, Asking, Stored},
+    live::{self, Asking},
     plan::{self, Change, Conflict, Observed, Others, Plan, Policy},
     resource::Resource,
     rights,
+    stored::{self, Stored},
 };
 use crate::{manifest::ObjectKey, problem::Problem, review::crd_safety};
 
@@ -105,7 +106,7 @@ pub fn plan(
     let is_alone = gone.is_empty() && desired.entries.is_empty();
     let is_among_others = !is_alone || observed.iter().any(|seen| is_anothers(install, seen));
     let others = match is_among_others {
-        true => live::others(connection, install)?,
+        true => stored::others(connection, install)?,
         false => Others::default(),
     };
     let unasked = decide_all(
