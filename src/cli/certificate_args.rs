@@ -11,9 +11,10 @@ use clap::Args;
 use jiff::Timestamp;
 
 use super::{
+    candidates::words,
     certificate_folder,
     failure::{Class, Failure},
-    install_args::{ReadArgs, words},
+    read_args::ReadArgs,
 };
 use crate::{
     bundle::ClusterServiceVersion,

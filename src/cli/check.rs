@@ -7,8 +7,8 @@ use serde_json::{Value, json};
 
 use super::{
     failure::{Class, Failure},
-    install_args::ReadArgs,
     output,
+    read_args::ReadArgs,
     source_args::tell_notices,
     text,
 };

@@ -6,7 +6,7 @@ use clap::Args;
 
 use super::{
     failure::{Class, Failure},
-    install_args::ReadArgs,
+    read_args::ReadArgs,
 };
 use crate::{
     install::Objects,

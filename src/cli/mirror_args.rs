@@ -4,12 +4,15 @@ use std::path::PathBuf;
 
 use clap::Args;
 
-use super::{failure::Failure, pin_args::HEADING};
+use super::failure::Failure;
 use crate::{
     images::mirror::MirrorRules,
     limits::Limits,
     source::{self, Depth},
 };
+
+/// The heading of the flags about what images are called.
+pub(super) const HEADING: &str = "Digests and mirrors";
 
 /// Where images are mirrored.
 #[derive(Debug, Args)]

@@ -7,6 +7,7 @@
 
 mod apply;
 mod cache;
+mod candidates;
 mod catalog;
 mod catalog_args;
 mod certificate_args;
@@ -40,6 +41,7 @@ mod pin;
 mod pin_args;
 mod progress;
 mod rbac;
+mod read_args;
 mod render;
 mod run;
 mod scope;

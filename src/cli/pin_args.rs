@@ -6,13 +6,11 @@ use clap::Args;
 
 use super::{
     failure::{Class, Failure},
-    install_args::Images,
-    locked, whole_file,
+    locked,
+    mirror_args::HEADING,
+    whole_file,
 };
 use crate::{images::pin::Pins, limits::Limits, source};
-
-/// The heading of the flags about what images are called.
-pub(super) const HEADING: &str = "Digests and mirrors";
 
 /// Where digests come from, and what is written down of them.
 #[derive(Debug, Args)]
@@ -34,6 +32,15 @@ pub(super) struct PinFiles {
     /// Write the digests that were used into FILE, as a replacements.json
     #[arg(long, value_name = "FILE", help_heading = HEADING)]
     pub write_pins: Option<PathBuf>,
+}
+
+/// What becomes of the images of a bundle.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Images {
+    /// They stay as they were written.
+    AsWritten,
+    /// They get digests.
+    Pinned,
 }
 
 impl PinArgs {

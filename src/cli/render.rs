@@ -9,9 +9,9 @@ use clap::Args;
 use rayon::prelude::*;
 
 use super::{
+    candidates::words,
     failure::{Class, Failure},
     inputs::Inputs,
-    install_args::words,
     installs::{self, Purpose},
     output::{self, Format, Output},
     parts::{Parts, PartsArgs},

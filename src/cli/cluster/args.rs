@@ -9,7 +9,7 @@ use super::{
         failure::{Class, Failure},
         output::Output,
     },
-    session::Follows,
+    rendering::Follows,
 };
 
 use crate::cluster::{

@@ -11,7 +11,7 @@ use super::{
         scope::Scope,
     },
     failures::api_failure,
-    planned::Holding,
+    rendering::Holding,
 };
 use crate::{
     cluster::{answer::RefusalKind, connection::Connection, live},

@@ -7,6 +7,7 @@ mod ending;
 mod facts;
 mod failures;
 mod planned;
+mod rendering;
 mod report;
 mod session;
 
@@ -22,7 +23,8 @@ pub(super) use self::{
     args::{ChangeArgs, DeletingArgs, DryRun, parse_timeout, waiting},
     ending::{ask, count, ended, refusal},
     failures::{api_failure, stored_failure},
-    planned::{Holding, Namespace, Planned, Planning, hold, namespace, plan_all, with_shared},
+    planned::{Namespace, Planned, Planning, hold, namespace, plan_all, with_shared},
+    rendering::{Holding, Rendering},
     report::{Lines, Unchanged, line, named, show},
-    session::{FromCluster, Rendering, Session, rendered},
+    session::{FromCluster, Session, rendered},
 };

@@ -12,6 +12,7 @@ use super::{
         output::{self, About, Output},
     },
     failures::{api_failure, stored_failure},
+    rendering::Holding,
     session::Generations,
 };
 use crate::{
@@ -91,13 +92,6 @@ pub(in crate::cli) struct Planning<'p> {
 
 /// An object, and what the installs are called that need it.
 type OwnedManifest = (BTreeSet<String>, Manifest);
-
-/// Whether installs are held while they are planned for.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(in crate::cli) enum Holding {
-    Lease,
-    Nothing,
-}
 
 /// Plans for all installs that were rendered.
 ///

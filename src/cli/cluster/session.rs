@@ -9,13 +9,12 @@ use super::{
         inputs::Inputs,
         installs::{self, Purpose, Rendered},
         interrupt, output,
-        parts::Parts,
         wanted_args::WantedArgs,
     },
     certificates::LiveSecrets,
     facts,
     failures::api_failure,
-    planned::Holding,
+    rendering::{Follows, Holding, Rendering},
 };
 use crate::{
     cluster::{
@@ -68,15 +67,6 @@ impl Drop for Session {
     fn drop(&mut self) {
         self.tell_warnings();
     }
-}
-
-/// What is rendered, and what for.
-pub(in crate::cli) struct Rendering<'r> {
-    /// What is applied of it.
-    pub(in crate::cli) parts: &'r Parts,
-    pub(in crate::cli) follows: Follows<'r>,
-    /// Whether it is for changes.
-    pub(in crate::cli) holding: Holding,
 }
 
 /// What was rendered, and from what.
@@ -172,15 +162,6 @@ fn installed(
         (false, Holding::Lease) => Ok(facts::inventories(connection, wanted).ok()),
         (false, Holding::Nothing) => Ok(None),
     }
-}
-
-/// Whether the version that is installed counts for the one that is chosen.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(in crate::cli) enum Follows<'n> {
-    /// The catalog's way from there is followed; the install has this name, else that of its object or package.
-    Installed(Option<&'n str>),
-    /// It does not.
-    Nothing,
 }
 
 /// Whether something is installed from which the way of a catalog is followed.

@@ -5,8 +5,9 @@ use std::path::Path;
 use super::{
     super::{
         failure::{Class, Failure},
-        install_args::{Images, ReadArgs},
         locked,
+        pin_args::Images,
+        read_args::ReadArgs,
     },
     Chosen, Content, Outcome, Part,
     catalogs::Catalogs,

@@ -27,11 +27,12 @@ pub(super) use self::{
 use super::{
     certificate_args::Supplier,
     failure::Failure,
-    install_args::{Images, InstallArgs},
+    install_args::InstallArgs,
     locked,
     output::Output,
     package::PackageArgs,
     parts::{Part as Kind, Parts},
+    pin_args::Images,
     secret_args::PullSecretFlag,
     source_args::tell_notices,
 };

@@ -9,7 +9,7 @@ use super::{
     super::{
         digests,
         failure::{Class, Failure},
-        install_args::Images,
+        pin_args::Images,
     },
     Objects, Outcome, Run,
 };

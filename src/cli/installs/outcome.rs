@@ -4,8 +4,8 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use super::super::{
     failure::{Class, Failure},
-    install_args::ReadArgs,
     output,
+    read_args::ReadArgs,
 };
 use crate::{
     install::Install,
