@@ -3,7 +3,7 @@
 //! A server leaves them out of objects that would be too large with them (kubernetes/apiserver
 //! `pkg/endpoints/handlers/fieldmanager`), so that having none of them proves nothing.
 
-use serde_json::{Value, json};
+use serde_json::{Map, Value, json};
 
 use super::{FIELD_MANAGER, desired};
 
@@ -46,11 +46,7 @@ pub fn is_created_by_us(live: &Value) -> bool {
             .get("time")
             .and_then(Value::as_str)
             .unwrap_or_default();
-        let is_main = entry
-            .get("subresource")
-            .and_then(Value::as_str)
-            .is_none_or(str::is_empty);
-        is_main && time <= created
+        is_main(entry) && time <= created
     };
     let mut first = entries(live).filter(is_first).peekable();
     first.peek().is_some() && first.all(is_ours)
@@ -70,6 +66,95 @@ pub fn sets_label(live: &Value) -> bool {
 #[must_use]
 pub fn sets_aggregation(live: &Value) -> bool {
     of_us(live).any(|entry| entry.pointer("/fieldsV1/f:aggregationRule").is_some())
+}
+
+/// Whether anybody has set a field, whose path this is, or one below it.
+#[must_use]
+pub fn is_set(live: &Value, path: &[&str]) -> bool {
+    let names = |entry: &Value| {
+        let mut path = path.iter();
+        let fields = entry.get("fieldsV1");
+        path.try_fold(fields?, |fields, field| fields.get(format!("f:{field}")))
+            .map(drop)
+    };
+    entries(live).any(|entry| names(entry).is_some())
+}
+
+/// An object with those fields of a live one that we applied: applying it changes nothing. Nothing when we applied none, or
+/// in another version than the live object is in.
+#[must_use]
+pub fn applied(live: &Value) -> Option<Value> {
+    let version = live.get("apiVersion")?;
+    let entry = of_us(live).find(|entry| is_main(entry))?;
+    if entry.get("apiVersion") != Some(version) {
+        return None;
+    }
+    let mut object = covered(live, entry.get("fieldsV1")?.as_object()?);
+    let fields = object.as_object_mut()?;
+    for field in ["apiVersion", "kind"] {
+        fields.insert(field.to_owned(), live.get(field)?.clone());
+    }
+    let metadata = fields.entry("metadata").or_insert_with(|| json!({}));
+    for field in ["name", "namespace"] {
+        if let Some(value) = live.pointer(&format!("/metadata/{field}")) {
+            metadata[field] = value.clone();
+        }
+    }
+    Some(object)
+}
+
+/// That part of a value which a set of fields names (sigs.k8s.io/structured-merge-diff `fieldpath/serialize.go`): `f:` a
+/// field, `k:` an item of a list by its keys, `v:` one by its value, `.` the value itself, and all of it when nothing is
+/// named.
+fn covered(value: &Value, set: &Map<String, Value>) -> Value {
+    if set.is_empty() {
+        return value.clone();
+    }
+    let none = Map::new();
+    let named = set.iter().filter(|(name, _)| *name != ".");
+    let named = named.map(|(name, below)| (name, below.as_object().unwrap_or(&none)));
+    match value {
+        Value::Object(fields) => {
+            let of = |(name, below): (&String, _)| {
+                let name = name.strip_prefix("f:")?;
+                Some((name.to_owned(), covered(fields.get(name)?, below)))
+            };
+            Value::Object(named.filter_map(of).collect())
+        }
+        Value::Array(items) => {
+            let named: Vec<_> = named.collect();
+            let of = |item: &Value| {
+                named
+                    .iter()
+                    .find_map(|(name, below)| part(item, name, below))
+            };
+            Value::Array(items.iter().filter_map(of).collect())
+        }
+        _ => value.clone(),
+    }
+}
+
+/// That part of an item of a list which a set of fields names, if it is the item that a name is of.
+fn part(item: &Value, name: &str, below: &Map<String, Value>) -> Option<Value> {
+    let (form, text) = name.split_once(':')?;
+    let named: Value = serde_json::from_str(text).ok()?;
+    match form {
+        "v" => (*item == named).then(|| item.clone()),
+        "k" => {
+            let keys = named.as_object()?;
+            let is_it = keys.iter().all(|(key, value)| item.get(key) == Some(value));
+            let mut part = is_it.then(|| covered(item, below))?;
+            let fields = part.as_object_mut()?;
+            fields.extend(keys.clone());
+            Some(part)
+        }
+        _ => None,
+    }
+}
+
+fn is_main(entry: &Value) -> bool {
+    let subresource = entry.get("subresource").and_then(Value::as_str);
+    subresource.is_none_or(str::is_empty)
 }
 
 fn of_us(live: &Value) -> impl Iterator<Item = &Value> {

@@ -16,6 +16,7 @@
 //! | `owner.rs` | whose a live object is | pure |
 //! | `metadata.rs` | what the metadata of a live object says | pure |
 //! | `managed_fields.rs` | which fields are ours, and who has those that conflict | pure |
+//! | `defaulted.rs` | fields that a server filled in and that keep it from taking what is asked for | pure |
 //! | `accounts.rs` | entries in the lists of ServiceAccounts | pure |
 //! | `plan/` | desired objects, live ones and the inventory become changes | pure |
 //! | `diff/` | a change as text, Secrets masked | pure |
@@ -36,6 +37,7 @@ pub mod apply;
 pub mod asked;
 mod checksum;
 pub mod connection;
+pub mod defaulted;
 pub mod desired;
 pub mod diff;
 pub mod health;

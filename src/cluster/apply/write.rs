@@ -140,7 +140,7 @@ fn found(job: &Job<'_>, change: &Change) -> Result<Written, WriteError> {
     }
     // Its kind was not known when the plan was made.
     if let Some(uid) = metadata::uid(&live).filter(|uid| change.uid.as_deref() == Some(uid)) {
-        let answer = job.send(&updating(job, change, Some(uid)))?;
+        let answer = job.send(&updating(job, change, &change.asked, Some(uid)))?;
         return Ok(written(&answer.body, Action::Update));
     }
     // Controllers make accounts and namespaces that are only used, and it does not matter who was first.
@@ -176,8 +176,8 @@ fn send_to_new_kind(job: &Job<'_>, request: &Request) -> Result<Answer, ApiError
     job.send(request)
 }
 
-fn updating(job: &Job<'_>, change: &Change, uid: Option<&str>) -> Request {
-    let mut asked = change.asked.clone();
+fn updating(job: &Job<'_>, change: &Change, asked: &Value, uid: Option<&str>) -> Request {
+    let mut asked = asked.clone();
     if let (Some(uid), Some(metadata)) = (uid, asked.get_mut("metadata")) {
         // It is refused when somebody has put another object in its place.
         metadata["uid"] = uid.into();
@@ -187,8 +187,12 @@ fn updating(job: &Job<'_>, change: &Change, uid: Option<&str>) -> Request {
 
 fn update(job: &Job<'_>, change: &Change) -> Result<Written, WriteError> {
     let uid = change.before.as_ref().and_then(metadata::uid);
-    let request = updating(job, change, uid);
-    let answer = match job.send(&request) {
+    let send = |asked| job.send(&updating(job, change, asked, uid));
+    let sent = match &change.first {
+        Some(first) => send(first).and_then(|_| send(&change.asked)),
+        None => send(&change.asked),
+    };
+    let answer = match sent {
         Err(error) if error.kind() == Some(RefusalKind::Changed) => {
             // Nobody has put another one in its place: it was deleted after the plan was made.
             return match live::get(job.connection, &change.resource, &change.key)? {

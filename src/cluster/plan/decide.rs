@@ -5,6 +5,7 @@ use serde_json::Value;
 use super::{
     super::{
         answer::{ApiError, Refusal, RefusalKind},
+        defaulted::{self, Release},
         desired::{Claim, Desired, PART_OF},
         inventory::{Hold, InstallName, Inventory, Member},
         managed_fields, metadata,
@@ -134,6 +135,7 @@ fn creation(desired: &Desired, resource: Resource, member: Option<&Member>) -> C
         claim: desired.claim,
         before: None,
         after: None,
+        first: None,
     }
 }
 
@@ -144,7 +146,10 @@ fn settle(
     policy: &Policy,
 ) -> Result<Change, Vec<Problem>> {
     let goes = change.before.as_ref().is_some_and(metadata::is_going);
-    if let Some(error) = refusal {
+    if let Some(release) = release(&change, refusal) {
+        change.after = Some(release.after);
+        change.first = Some(release.first);
+    } else if let Some(error) = refusal {
         let is_immutable = error.kind() == Some(RefusalKind::Immutable);
         if is_immutable && policy.recreate == Recreate::Yes && may_be_recreated(&change.key) {
             change.action = Action::Recreate;
@@ -166,6 +171,13 @@ fn settle(
         };
     }
     Ok(change)
+}
+
+fn release(change: &Change, refusal: Option<&ApiError>) -> Option<Release> {
+    let (Some(ApiError::Refused(refusal)), Some(before)) = (refusal, &change.before) else {
+        return None;
+    };
+    defaulted::release(refusal, before, &change.asked)
 }
 
 /// Whether an object would be written to no effect: all its fields are the same, and those that we set are ours.

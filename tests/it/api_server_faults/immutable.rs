@@ -3,7 +3,7 @@
 use std::fs;
 
 use kubectl_olm::{limits::Limits, manifest::yaml};
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use super::{
     super::{
@@ -58,6 +58,15 @@ fn apply_with<'c>(
     cases: impl IntoIterator<Item = (&'c Fixed, bool)>,
     arguments: &[&str],
 ) -> Run {
+    run_with(stage, "apply", cases, arguments)
+}
+
+fn run_with<'c>(
+    stage: &Stage,
+    word: &str,
+    cases: impl IntoIterator<Item = (&'c Fixed, bool)>,
+    arguments: &[&str],
+) -> Run {
     let folder = stage.copy("bundles/twelve-operator-v1");
     for (case, is_changed) in cases {
         let mut object = case.object.clone();
@@ -81,7 +90,7 @@ fn apply_with<'c>(
             fs::write(file, stage.rename(&object.to_string())).expect("a file");
         }
     }
-    let run = command(stage, cluster().token(), "apply", arguments)
+    let run = command(stage, cluster().token(), word, arguments)
         .arg(folder)
         .output();
     run.expect("the program starts").into()
@@ -176,4 +185,41 @@ fn what_cannot_be_made_anew_is_put_back() {
         &[],
     );
     assert_eq!(get(&object).1["data"]["level"], "debug");
+}
+
+/// A strategy without its settings has those that the server fills in, which no other strategy may have.
+#[test]
+fn what_the_server_filled_in_gives_way() {
+    let stage = Stage::new();
+    let case = Fixed {
+        object: json!({"kind": "Deployment", "spec": {}}),
+        change: json!({"spec": {"strategy": {"type": "Recreate"}}}),
+        says: String::new(),
+        is_recreated: false,
+    };
+    expect(&apply_with(&stage, [(&case, false)], &[]), 0, &[]);
+    let deployment = path(&stage, "apps/v1/deployments", "twelve-operator");
+    let strategy = || get(&deployment).1["spec"]["strategy"].clone();
+    assert_eq!(strategy()["rollingUpdate"]["maxSurge"], "25%");
+    let uid = get(&deployment).1["metadata"]["uid"].clone();
+    stage.proxy.settle();
+    // Between the two writes that it takes, a run may end.
+    let refusal = Fault::refusal(403, "Forbidden", "not now", &[]);
+    let second = Rule::new(refusal).writes().path(&deployment).only(1);
+    stage.proxy.set_rules([second]);
+    expect(
+        &apply_with(&stage, [(&case, true)], &[]),
+        6,
+        &["not now", LISTED],
+    );
+    stage.proxy.set_rules([]);
+    let diff = run_with(&stage, "diff", [(&case, true)], &[]);
+    expect(&diff, 1, &[]);
+    assert!(diff.stdout.contains("type: Recreate"), "{}", diff.stdout);
+    expect(&apply_with(&stage, [(&case, true)], &[]), 0, &[]);
+    assert_eq!(strategy(), json!({"type": "Recreate"}));
+    assert_eq!(get(&deployment).1["metadata"]["uid"], uid);
+    stage.proxy.settle();
+    expect(&apply_with(&stage, [(&case, true)], &[]), 0, &[]);
+    assert!(changes(&stage).is_empty(), "{:?}", changes(&stage));
 }
