@@ -3,14 +3,15 @@
 //!
 //! `testdata/crd_safety/<situation>.yaml` holds a definition before (`old`) and after (`new`), each as its `spec` with what
 //! else it needs, or as the `schema` of the `spec` of its only version, and the `problems` that are told of it. With
-//! `objects`, it holds custom resources, and in `refused` what is told of them.
+//! `objects`, it holds custom resources, and in `refused` what is told of them. In `refusals` is what is told when a server
+//! does not take the new definition, given how many custom resources there are.
 
 use std::{collections::BTreeSet, fs};
 
 use kubectl_olm::{
     limits::Limits,
     manifest::yaml,
-    review::crd_safety::{against_objects, check, findings},
+    review::crd_safety::{against_objects, check, findings, refusals},
 };
 use nix::time::{ClockId, clock_gettime};
 use rayon::prelude::*;
@@ -57,6 +58,18 @@ struct Case {
     /// The lines of the problems with `objects`.
     #[serde(default)]
     refused: Vec<String>,
+    /// What is told when a server refuses the new definition.
+    #[serde(default)]
+    refusals: Vec<Refusal>,
+}
+
+/// What is told when a server refuses a definition.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Refusal {
+    /// How many custom resources there are, where that is known.
+    objects: Option<usize>,
+    says: Vec<String>,
 }
 
 #[test]
@@ -92,6 +105,10 @@ fn each_case_is_told_as_it_says_and_found_as_crdify_finds_it() {
         }
         let old = definition(&case.old);
         lines("problems", &case.problems, check(&old, &new));
+        for refusal in &case.refusals {
+            let told = refusals(&old, &new, refusal.objects);
+            lines("refusals", &refusal.says, told);
+        }
         if new["apiVersion"] != "apiextensions.k8s.io/v1" {
             continue;
         }

@@ -1,7 +1,9 @@
 //! Kinds that a cluster serves in other versions than an install names, or comes to serve in more of them.
 
 use std::{
-    fs, thread,
+    fs,
+    process::Command,
+    thread,
     time::{Duration, Instant},
 };
 
@@ -11,6 +13,7 @@ use super::{
     cluster::{NOTHING, cluster},
     faults::{Fault, Rule},
     kill_matrix::Stage,
+    program::tool,
     two_actors::{apply, done, olm},
 };
 
@@ -56,7 +59,7 @@ fn scaler(version: &str, name: &str) -> Value {
 }
 
 /// An apply of the bundle with objects beside its own.
-fn apply_with(stage: &Stage, objects: &[Value]) -> std::process::Command {
+fn apply_with(stage: &Stage, objects: &[Value]) -> Command {
     let command = apply(stage, HELPER);
     let manifests = stage.copy(HELPER).join("manifests");
     for (number, object) in objects.iter().enumerate() {
@@ -221,5 +224,59 @@ fn what_an_upgrade_drops_goes_though_its_version_ends_with_it() {
     let run = done(upgrade, 0);
     assert!(run.stdout.contains("/old deleted"), "{}", run.stdout);
     assert!(!is_there(&stage, "v1", "old"));
+    undefine(&stage);
+}
+
+/// What a refusal says can be done is done to the letter, and the upgrade then goes through.
+#[test]
+fn a_version_that_goes_while_it_is_stored_is_refused_with_the_way_out() {
+    let stage = Stage::new();
+    let stored_in = |name: &str, versions: &[(&str, bool)]| {
+        let mut definition = definition(&stage, versions);
+        for version in definition["spec"]["versions"]
+            .as_array_mut()
+            .expect("a list")
+        {
+            version["storage"] = (version["name"] == name).into();
+        }
+        definition
+    };
+    let ways = |wanted: &[Value]| {
+        let refused = done(apply_with(&stage, wanted), 5);
+        let ways = refused.stderr.split('`').skip(1).step_by(2);
+        let ways =
+            ways.filter(|way| way.starts_with("kubectl ") && !way.starts_with("kubectl olm"));
+        ways.map(str::to_owned).collect::<Vec<_>>()
+    };
+    let follow = |ways: &[String]| {
+        for way in ways {
+            let tools = tool("kubectl");
+            let path = format!(
+                "{}:/usr/bin:/bin",
+                tools.parent().expect("a folder").display()
+            );
+            let mut shell = Command::new("sh");
+            shell.args(["-c", way]).env("PATH", path);
+            let shell = shell.env("KUBECONFIG", cluster().kubeconfig()).output();
+            let shell = shell.expect("a shell");
+            assert!(shell.status.success(), "{way}: {shell:?}");
+        }
+    };
+    let only = |name| stored_in(name, &[(name, true)]);
+    done(apply_with(&stage, &[only("v1alpha1")]), 0);
+    let delete = ways(&[only("v1")]);
+    assert!(
+        delete.len() == 1 && delete[0].contains(" delete "),
+        "{delete:?}"
+    );
+    follow(&delete);
+    done(apply_with(&stage, &[only("v1")]), 0);
+    let both = [("v1", true), ("v2", true)];
+    let one = || scaler("v2", "one");
+    done(apply_with(&stage, &[stored_in("v2", &both), one()]), 0);
+    let anew = ways(&[only("v2"), one()]);
+    assert!(anew.len() == 2 && anew[1].contains(" patch "), "{anew:?}");
+    follow(&anew);
+    done(apply_with(&stage, &[only("v2"), one()]), 0);
     undefine(&stage);
 }

@@ -32,7 +32,7 @@ pub(in crate::cli) fn refusal(problems: Vec<Problem>, message: String) -> Failur
         )
     } else if problems.iter().any(is_of(SAFETY)) {
         Some(
-            "see whether the custom resources that there are bear it; --crd-upgrade-safety none then applies it all the same",
+            "see whether the custom resources that there are bear it; --crd-upgrade-safety none then leaves this check out",
         )
     } else {
         None

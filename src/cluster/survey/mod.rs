@@ -1,6 +1,7 @@
 //! Asks a cluster what a plan has to know, and makes the plan. Nothing is written here: with what it gives, a run may
 //! show the plan, carry it out, or do neither.
 
+mod definitions;
 mod objects;
 mod removals;
 
@@ -8,10 +9,14 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use serde_json::Value;
 
-pub use self::removals::{custom_resources, keeping, resource_of};
+pub use self::{
+    definitions::SAFETY,
+    removals::{custom_resources, keeping, resource_of},
+};
 use self::{
+    definitions::{RefusedDefinition, check_definitions, refused_definition},
     objects::{Known, Wanted, is_anothers, observe_all, with_kinds},
-    removals::{Gone, ListedMember, members, removals, some_custom_resources},
+    removals::{Gone, ListedMember, members, removals},
 };
 use super::{
     answer::ApiError,
@@ -19,15 +24,12 @@ use super::{
     desired::DesiredSet,
     inventory::{InstallName, Inventory},
     live::{self, Asking},
-    plan::{self, Change, Conflict, Observed, Others, Plan, Policy},
+    plan::{self, Conflict, Observed, Others, Plan, Policy},
     resource::Resource,
     rights,
     stored::{self, Stored},
 };
-use crate::{manifest::ObjectKey, problem::Problem, review::crd_safety};
-
-/// The rule of what a new definition would break.
-pub const SAFETY: &str = "crd-upgrade-safety";
+use crate::manifest::ObjectKey;
 
 /// How a plan is made.
 #[derive(Debug, Clone)]
@@ -109,16 +111,14 @@ pub fn plan(
         true => stored::others(connection, install)?,
         false => Others::default(),
     };
-    let unasked = decide_all(
+    let (unasked, refused) = decide_all(
         &mut plan,
         install,
         (inventory, &others),
         (&objects, observed),
         &survey.policy,
     );
-    if survey.safety == Safety::Strict {
-        check_definitions(connection, &mut plan);
-    }
+    check_definitions(connection, &mut plan, refused, survey.safety);
     plan.removals = removals(
         connection,
         install,
@@ -150,15 +150,16 @@ fn labelled(
     live::labelled(connection, install, wanted.chain(known))
 }
 
-/// Adds to a plan what is done with each object that is wanted; gives those that could not be asked about.
+/// Adds to a plan what is done with each object that is wanted; gives those that could not be asked about, and definitions
+/// that are refused as they are.
 fn decide_all(
     plan: &mut Plan,
     install: &InstallName,
     (inventory, others): (Option<&Inventory>, &Others),
     (objects, observed): (&[Wanted<'_>], Vec<Observed>),
     policy: &Policy,
-) -> Vec<(ObjectKey, Resource)> {
-    let mut unasked = vec![];
+) -> (Vec<(ObjectKey, Resource)>, Vec<RefusedDefinition>) {
+    let (mut unasked, mut refused) = (vec![], vec![]);
     for (wanted, observed) in objects.iter().zip(observed) {
         let desired = wanted.desired;
         let resource = wanted.kind.resource().clone();
@@ -177,6 +178,7 @@ fn decide_all(
             }),
             _ => {}
         }
+        let definition = refused_definition(desired, &observed);
         let decided = plan::decide(
             install,
             (desired, resource),
@@ -184,12 +186,19 @@ fn decide_all(
             observed,
             policy,
         );
-        match decided {
-            Ok(change) => plan.changes.push(change),
-            Err(problems) => plan.problems.extend(problems),
+        match (decided, definition) {
+            (Ok(change), _) => plan.changes.push(change),
+            (Err(problems), Some(live)) if problems.iter().all(|it| it.rule != plan::OWNER) => {
+                refused.push(RefusedDefinition {
+                    live,
+                    asked: desired.manifest.clone().into_value(),
+                    problems,
+                });
+            }
+            (Err(problems), _) => plan.problems.extend(problems),
         }
     }
-    unasked
+    (unasked, refused)
 }
 
 /// Adds to a plan what becomes of entries of ServiceAccounts.
@@ -210,26 +219,4 @@ fn decide_entries(
         &others.inventories,
     );
     Ok(())
-}
-
-/// Adds to a plan what new versions of definitions would break.
-fn check_definitions(connection: &Connection, plan: &mut Plan) {
-    let is_definition =
-        |change: &&Change| change.key.kind == "CustomResourceDefinition" && change.action.writes();
-    let mut found = vec![];
-    for change in plan.changes.iter().filter(is_definition) {
-        let Some(live) = &change.before else {
-            continue;
-        };
-        found.extend(crd_safety::check(live, &change.asked));
-        if let Ok(objects) = some_custom_resources(connection, live) {
-            found.extend(crd_safety::against_objects(&change.asked, &objects));
-        }
-    }
-    let of_rule = found.into_iter().map(|problem| Problem {
-        message: format!("{} ({})", problem.message, problem.rule),
-        rule: SAFETY,
-        ..problem
-    });
-    plan.problems.extend(of_rule);
 }

@@ -18,6 +18,7 @@ const MOST_SERVED: usize = 24;
 pub(super) struct Definition {
     /// Its identity, as kubectl prints it.
     pub(super) object: String,
+    pub(super) name: String,
     /// `Namespaced` or `Cluster`.
     pub(super) scope: String,
     /// Its versions, as they are listed.
@@ -32,6 +33,8 @@ pub(super) struct Definition {
 pub(super) struct Version {
     pub(super) name: String,
     pub(super) is_served: bool,
+    /// Whether objects are stored in it.
+    pub(super) is_stored: bool,
     /// The schema; an empty one when it has none.
     pub(super) schema: Value,
 }
@@ -53,7 +56,7 @@ impl Definition {
             let message = format!("its schema nests deeper than {DEEPEST}, so it was not compared");
             return Some(Err(Problem::error("too-large", message).on(object)));
         }
-        let definition = Self::of(value, object);
+        let definition = Self::of(value, name, object);
         if definition.served().len() > MOST_SERVED {
             let message =
                 format!("more than {MOST_SERVED} versions are served, so they were not compared");
@@ -64,7 +67,7 @@ impl Definition {
         Some(Ok(definition))
     }
 
-    fn of(value: &Value, object: String) -> Self {
+    fn of(value: &Value, name: &str, object: String) -> Self {
         let stored = value.pointer("/status/storedVersions");
         let stored = stored.and_then(Value::as_array).into_iter().flatten();
         let stored = stored.filter_map(Value::as_str).map(str::to_owned);
@@ -85,6 +88,7 @@ impl Definition {
         };
         Self {
             object,
+            name: name.to_owned(),
             scope,
             versions,
             stored: stored.collect(),
@@ -117,6 +121,7 @@ impl Version {
                 .unwrap_or_default()
                 .to_owned(),
             is_served: value.get("served") == Some(&Value::Bool(true)),
+            is_stored: value.get("storage") == Some(&Value::Bool(true)),
         }
     }
 }

@@ -7,6 +7,7 @@
 //! | `rules.rs` | what may not change in one schema |
 //! | `findings.rs` | which schemas are compared: each version with itself, and served versions with each other |
 //! | `words.rs` | findings as problems for a person |
+//! | `refusals.rs` | what a server refuses anyway, with the way out |
 //! | `objects.rs` | custom resources that a new definition would refuse |
 //!
 //! Reproduces operator-controller `rukpak/preflights/crdupgradesafety/crdupgradesafety.go` on top of sigs.k8s.io/crdify
@@ -18,6 +19,7 @@ mod definition;
 mod findings;
 mod objects;
 mod paths;
+mod refusals;
 mod rules;
 mod words;
 
@@ -27,6 +29,7 @@ use self::definition::Definition;
 pub use self::{
     findings::{Finding, findings},
     objects::{Refused, against_objects, refused},
+    refusals::refusals,
 };
 use crate::problem::Problem;
 
