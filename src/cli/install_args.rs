@@ -46,7 +46,7 @@ pub(super) struct InstallArgs {
 }
 
 impl InstallArgs {
-    /// What content is read with, as [`SourceArgs::open_with`].
+    /// What content is read with, as `SourceArgs::open_with`.
     ///
     /// # Errors
     /// As there.

@@ -186,6 +186,12 @@ impl ApiError {
         }
     }
 
+    /// Whether it says that an object or its namespace is not there.
+    #[must_use]
+    pub fn is_missing_object(&self) -> bool {
+        self.kind() == Some(RefusalKind::NotFound) && !self.is_missing_path()
+    }
+
     /// Whether it says that the namespace of an object is not there.
     #[must_use]
     pub fn is_missing_namespace(&self) -> bool {

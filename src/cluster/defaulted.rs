@@ -8,27 +8,28 @@ use serde_json::{Map, Value, json};
 
 use super::{
     answer::{Refusal, RefusalKind},
-    asked, managed_fields,
+    managed_fields,
 };
 
 /// How an object comes to be taken in spite of such fields.
 #[derive(Clone, PartialEq)]
 pub struct Release {
     /// What is applied first, and changes nothing: what we have applied to the object, and the fields.
-    pub first: Value,
-    /// What the object is after what is asked for was applied as well, as far as that can be told without the server.
-    pub after: Value,
+    pub releasing: Value,
+    /// A merge patch of what is asked for, without the fields and what we asked for before: a dry run of it says whether that
+    /// is taken, and what the object is then, but for items of others in lists.
+    pub patch: Value,
 }
 
-/// How to have a server take what it refused; nothing when it refused anything else than such fields.
+/// How a server may come to take what it refused; nothing when it refused anything else than such fields.
 #[must_use]
 pub fn release(refusal: &Refusal, live: &Value, asked: &Value) -> Option<Release> {
-    let is_about_fields = matches!(refusal.kind, RefusalKind::Invalid | RefusalKind::Immutable);
-    if !is_about_fields || refusal.causes.is_empty() {
+    if refusal.kind != RefusalKind::Invalid || refusal.causes.is_empty() {
         return None;
     }
-    let mut first = managed_fields::applied(live)?;
-    let mut after = asked::laid_over(live, asked);
+    let mut releasing = managed_fields::applied(live)?;
+    let mut patch = asked.clone();
+    leave_out(&mut patch, &releasing, live, &mut vec![]);
     for cause in &refusal.causes {
         let path: Vec<_> = cause.field.trim_start_matches('.').split('.').collect();
         let pointer = format!("/{}", path.join("/"));
@@ -36,14 +37,26 @@ pub fn release(refusal: &Refusal, live: &Value, asked: &Value) -> Option<Release
         if asked.pointer(&pointer).is_some() || managed_fields::is_set(live, &path) {
             return None;
         }
-        let (field, above) = path.split_last()?;
-        insert(&mut first, &path, value.clone())?;
-        let above = above
-            .iter()
-            .try_fold(&mut after, |at, field| at.get_mut(field));
-        above?.as_object_mut()?.remove(*field);
+        insert(&mut releasing, &path, value.clone())?;
+        insert(&mut patch, &path, Value::Null)?;
     }
-    Some(Release { first, after })
+    Some(Release { releasing, patch })
+}
+
+/// Has a patch remove what was applied and is no longer asked for, unless others have set it as well.
+fn leave_out<'a>(patch: &mut Value, applied: &'a Value, live: &Value, path: &mut Vec<&'a str>) {
+    let (Some(patch), Some(applied)) = (patch.as_object_mut(), applied.as_object()) else {
+        return;
+    };
+    for (field, applied) in applied {
+        path.push(field);
+        match patch.get_mut(field) {
+            Some(patch) => leave_out(patch, applied, live, path),
+            None if managed_fields::is_set_by_others(live, path) => {}
+            None => drop(patch.insert(field.clone(), Value::Null)),
+        }
+        path.pop();
+    }
 }
 
 /// Puts a value where a path leads; nothing when there is something else than objects on its way.
@@ -126,11 +139,17 @@ mod tests {
 
     #[test]
     fn what_nobody_has_set_is_applied_with_what_we_have_and_left_out_then() {
-        let asked = json!({"spec": {"strategy": {"type": "Recreate"}}});
+        let asked = json!({
+            "apiVersion": "apps/v1", "kind": "Deployment", "metadata": {"name": "m", "namespace": "ops"},
+            "spec": {
+                "strategy": {"type": "Recreate"},
+                "template": {"spec": {"containers": [{"name": "b", "image": "c"}], "selector": {"zone": "1"}}},
+            },
+        });
         let refusal = refusal(RefusalKind::Invalid, &["spec.strategy.rollingUpdate"]);
-        let Release { first, after } = release(&refusal, &live(), &asked).expect("a way");
+        let Release { releasing, patch } = release(&refusal, &live(), &asked).expect("a way");
         assert_eq!(
-            first,
+            releasing,
             json!({
                 "apiVersion": "apps/v1", "kind": "Deployment",
                 "metadata": {"name": "m", "namespace": "ops", "labels": {"ours": "1"}},
@@ -147,16 +166,29 @@ mod tests {
                 },
             })
         );
-        assert_eq!(after["spec"]["strategy"], json!({"type": "Recreate"}));
-        assert_eq!(after["spec"]["replicas"], 3);
+        assert_eq!(
+            patch,
+            json!({
+                "apiVersion": "apps/v1", "kind": "Deployment",
+                "metadata": {"name": "m", "namespace": "ops", "labels": null},
+                "spec": {
+                    "paused": null,
+                    "strategy": {"type": "Recreate", "rollingUpdate": null},
+                    "template": {"spec": {
+                        "containers": [{"name": "b", "image": "c"}], "finalizers": null, "selector": {"zone": "1"},
+                    }},
+                },
+            })
+        );
     }
 
     #[test]
     fn what_anything_else_is_refused_for_stays_refused() {
         let asked = json!({"spec": {"strategy": {"type": "Recreate"}, "paused": true}});
-        let fields: [(RefusalKind, &[&str]); 7] = [
+        let fields: [(RefusalKind, &[&str]); 9] = [
             (RefusalKind::Invalid, &[]),
             (RefusalKind::Admission, &["spec.strategy.rollingUpdate"]),
+            (RefusalKind::Immutable, &["spec.strategy.rollingUpdate"]),
             // Asked for, of others, of ours, not there, in a list.
             (
                 RefusalKind::Invalid,
@@ -164,6 +196,7 @@ mod tests {
             ),
             (RefusalKind::Invalid, &["spec.replicas"]),
             (RefusalKind::Invalid, &["spec.template.spec.selector"]),
+            (RefusalKind::Invalid, &["spec.template.spec.selector.zone"]),
             (RefusalKind::Invalid, &["spec.minReadySeconds"]),
             (
                 RefusalKind::Invalid,

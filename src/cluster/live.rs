@@ -1,30 +1,25 @@
 //! Reads what there is of an install, and asks what would become of its objects. Nothing is written here.
 
-use std::{
-    collections::{BTreeMap, BTreeSet},
-    thread,
-    time::Duration,
-};
+use std::collections::{BTreeMap, BTreeSet};
 
 use serde_json::Value;
 
 use super::{
     AT_ONCE,
     accounts::Entry,
-    answer::{Answer, ApiError, RefusalKind},
+    answer::{ApiError, RefusalKind},
     asked,
     connection::Connection,
+    defaulted::{self, Release},
     desired::{Desired, PART_OF},
     inventory::{self, InstallName},
     metadata,
     plan::{Found, Observed},
     request::{Force, Mode, Request},
     resource::{Resource, Resources, Scope, Served},
+    served,
 };
 use crate::{concurrent::concurrently, manifest::ObjectKey};
-
-/// How often what the server says that it serves is asked for, when it is behind what it does serve, and how long between.
-const SETTLING: (usize, Duration) = (30, Duration::from_millis(300));
 
 /// How objects are asked about.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -180,6 +175,11 @@ pub fn observe(
         // There is nothing in a namespace that is not there.
         Err(error) if error.is_missing_namespace() => refused(error),
         Err(error) => {
+            let live = read().unwrap_or_default();
+            if let Some(released) = released(connection, (desired, resource), live.as_ref(), &error)
+            {
+                return released;
+            }
             // What is only shown is shown as it would be.
             let is_shown = matches!(asking, Asking::DryRunOrRead(_))
                 && error.kind() == Some(RefusalKind::FieldConflict);
@@ -194,12 +194,33 @@ pub fn observe(
             });
             let forced = forced.and_then(|request| connection.send(&request).ok());
             Observed::Refused {
-                live: read().unwrap_or_default(),
+                live,
                 forced: forced.map(|answer| answer.body),
                 error,
             }
         }
     }
+}
+
+/// What becomes of an object that is refused for what the server filled in itself.
+fn released(
+    connection: &Connection,
+    (desired, resource): (&Desired, &Resource),
+    live: Option<&Value>,
+    error: &ApiError,
+) -> Option<Observed> {
+    let (ApiError::Refused(refusal), Some(live)) = (error, live) else {
+        return None;
+    };
+    let asked = desired.manifest.clone().into_value();
+    let Release { releasing, patch } = defaulted::release(refusal, live, &asked)?;
+    let without = Request::merge(resource, &desired.key, patch, Mode::DryRun);
+    let after = connection.send(&without).ok()?.body;
+    Some(Observed::Released {
+        live: live.clone(),
+        after,
+        releasing,
+    })
 }
 
 fn compared(asked: &Value, read: Result<Option<Value>, ApiError>) -> Observed {
@@ -238,50 +259,11 @@ pub fn find(
             reason: format!("the server of the group {} does not answer", key.group),
         });
     }
-    // An object of a kind that is served is not gone because its path is not there.
-    let is_served = resources.find(key, &resource.version) == Served::As(resource);
-    let read = |resource: &Resource| connection.send(&Request::get(resource, key));
-    let read = match is_served {
-        true => as_served(connection, (key, resource), read),
-        false => read(resource).map(|answer| Some((answer, resource.clone()))),
-    };
-    match read {
-        Ok(Some((live, _))) => Found::Object(live.body),
+    match served::get(connection, resource, key) {
+        Ok(Some(live)) => Found::Object(live),
         Ok(None) => Found::Nothing,
-        Err(error) if is_served && error.is_missing_path() => Found::Unknown(error),
-        Err(error) if error.kind() == Some(RefusalKind::NotFound) => Found::Nothing,
         Err(error) => Found::Unknown(error),
     }
-}
-
-/// Asks for an object in the version in which its kind is served by now, and gives that kind too; nothing when the kind is
-/// gone, and its objects with it.
-///
-/// A definition may end a version and keep the objects, and for a moment after it changed a server does not say what it does:
-/// it lists a version whose path is not there.
-///
-/// # Errors
-/// What was answered, or that the server does not say what it serves.
-pub fn as_served(
-    connection: &Connection,
-    (key, resource): (&ObjectKey, &Resource),
-    ask: impl Fn(&Resource) -> Result<Answer, ApiError>,
-) -> Result<Option<(Answer, Resource)>, ApiError> {
-    let mut resource = resource.clone();
-    let (tries, pause) = SETTLING;
-    for _ in 0..tries {
-        let missing = match ask(&resource) {
-            Err(error) if error.is_missing_path() => error,
-            answered => return answered.map(|answer| Some((answer, resource))),
-        };
-        match connection.refresh_resources()?.find(key, &resource.version) {
-            Served::Missing => return Ok(None),
-            Served::Unknown => return Err(missing),
-            Served::As(now) if *now == resource => thread::sleep(pause),
-            Served::As(now) => resource = now.clone(),
-        }
-    }
-    ask(&resource).map(|answer| Some((answer, resource)))
 }
 
 /// The accounts that entries are for, those that are there.

@@ -68,16 +68,28 @@ pub fn sets_aggregation(live: &Value) -> bool {
     of_us(live).any(|entry| entry.pointer("/fieldsV1/f:aggregationRule").is_some())
 }
 
-/// Whether anybody has set a field, whose path this is, or one below it.
+/// Whether anybody has set a field, whose path this is, or what it is in as a whole, or anything in it.
 #[must_use]
 pub fn is_set(live: &Value, path: &[&str]) -> bool {
-    let names = |entry: &Value| {
-        let mut path = path.iter();
-        let fields = entry.get("fieldsV1");
-        path.try_fold(fields?, |fields, field| fields.get(format!("f:{field}")))
-            .map(drop)
-    };
-    entries(live).any(|entry| names(entry).is_some())
+    entries(live).any(|entry| sets(entry, path))
+}
+
+/// Whether anybody but us has, as [`is_set`] says.
+#[must_use]
+pub fn is_set_by_others(live: &Value, path: &[&str]) -> bool {
+    entries(live).any(|entry| !is_ours(entry) && sets(entry, path))
+}
+
+fn sets(entry: &Value, path: &[&str]) -> bool {
+    let mut fields = entry.get("fieldsV1");
+    for field in path {
+        match fields.and_then(Value::as_object) {
+            None => return false,
+            Some(all) if all.is_empty() => return true,
+            Some(all) => fields = all.get(&format!("f:{field}")),
+        }
+    }
+    fields.is_some()
 }
 
 /// An object with those fields of a live one that we applied: applying it changes nothing. Nothing when we applied none, or
@@ -110,45 +122,58 @@ fn covered(value: &Value, set: &Map<String, Value>) -> Value {
     if set.is_empty() {
         return value.clone();
     }
-    let none = Map::new();
-    let named = set.iter().filter(|(name, _)| *name != ".");
-    let named = named.map(|(name, below)| (name, below.as_object().unwrap_or(&none)));
     match value {
         Value::Object(fields) => {
-            let of = |(name, below): (&String, _)| {
+            let of = |(name, below): (&String, &Value)| {
                 let name = name.strip_prefix("f:")?;
-                Some((name.to_owned(), covered(fields.get(name)?, below)))
+                Some((
+                    name.to_owned(),
+                    covered(fields.get(name)?, below.as_object()?),
+                ))
             };
-            Value::Object(named.filter_map(of).collect())
+            Value::Object(set.iter().filter_map(of).collect())
         }
         Value::Array(items) => {
-            let named: Vec<_> = named.collect();
-            let of = |item: &Value| {
-                named
-                    .iter()
-                    .find_map(|(name, below)| part(item, name, below))
-            };
+            let named: Vec<_> = set.iter().filter_map(Item::read).collect();
+            let of = |item: &Value| named.iter().find_map(|named| named.part(item));
             Value::Array(items.iter().filter_map(of).collect())
         }
         _ => value.clone(),
     }
 }
 
-/// That part of an item of a list which a set of fields names, if it is the item that a name is of.
-fn part(item: &Value, name: &str, below: &Map<String, Value>) -> Option<Value> {
-    let (form, text) = name.split_once(':')?;
-    let named: Value = serde_json::from_str(text).ok()?;
-    match form {
-        "v" => (*item == named).then(|| item.clone()),
-        "k" => {
-            let keys = named.as_object()?;
-            let is_it = keys.iter().all(|(key, value)| item.get(key) == Some(value));
-            let mut part = is_it.then(|| covered(item, below))?;
-            let fields = part.as_object_mut()?;
-            fields.extend(keys.clone());
-            Some(part)
+/// What a set of fields names of an item of a list.
+enum Item<'s> {
+    /// The item with these keys, and what is named of it.
+    Keyed(Map<String, Value>, &'s Map<String, Value>),
+    /// The item that is this value.
+    Whole(Value),
+}
+
+impl<'s> Item<'s> {
+    fn read((name, below): (&'s String, &'s Value)) -> Option<Self> {
+        let (form, text) = name.split_once(':')?;
+        match form {
+            "k" => Some(Self::Keyed(
+                serde_json::from_str(text).ok()?,
+                below.as_object()?,
+            )),
+            "v" => Some(Self::Whole(serde_json::from_str(text).ok()?)),
+            _ => None,
         }
-        _ => None,
+    }
+
+    /// What is named of an item, if it is the one.
+    fn part(&self, item: &Value) -> Option<Value> {
+        match self {
+            Self::Whole(value) => (item == value).then(|| item.clone()),
+            Self::Keyed(keys, below) => {
+                let is_it = keys.iter().all(|(key, value)| item.get(key) == Some(value));
+                let mut part = is_it.then(|| covered(item, below))?;
+                part.as_object_mut()?.extend(keys.clone());
+                Some(part)
+            }
+        }
     }
 }
 

@@ -24,6 +24,7 @@
 //! | `lease.rs` | who may change an install now | pure |
 //! | `connection/` | sends requests, again where that helps, and collects warnings | I/O |
 //! | `live.rs` | reads what there is, and asks for dry runs | I/O |
+//! | `served.rs` | asks for objects in the version that is served by now | I/O |
 //! | `stored.rs` | reads inventories | I/O |
 //! | `rights.rs` | asks for the rights that no dry run shows | I/O |
 //! | `survey/` | asks what a plan has to know, and makes it | I/O |
@@ -53,6 +54,7 @@ pub mod plan;
 pub mod request;
 pub mod resource;
 pub mod rights;
+pub mod served;
 pub mod stored;
 pub mod survey;
 pub mod wait;

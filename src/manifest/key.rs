@@ -21,6 +21,12 @@ impl ObjectKey {
     pub fn is_namespace(&self) -> bool {
         self.group.is_empty() && self.kind == "Namespace"
     }
+
+    /// Whether the object is a CustomResourceDefinition.
+    #[must_use]
+    pub fn is_definition(&self) -> bool {
+        self.group == "apiextensions.k8s.io" && self.kind == "CustomResourceDefinition"
+    }
 }
 
 /// As `kubectl -o name` prints it: `deployment.apps/manager`, `service/metrics`.

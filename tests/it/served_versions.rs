@@ -256,7 +256,12 @@ fn a_version_that_goes_while_it_is_stored_is_refused_with_the_way_out() {
                 tools.parent().expect("a folder").display()
             );
             let mut shell = Command::new("sh");
-            shell.args(["-c", way]).env("PATH", path);
+            let home = stage.copy(HELPER);
+            shell
+                .args(["-c", way])
+                .env_clear()
+                .env("PATH", path)
+                .env("HOME", home);
             let shell = shell.env("KUBECONFIG", cluster().kubeconfig()).output();
             let shell = shell.expect("a shell");
             assert!(shell.status.success(), "{way}: {shell:?}");

@@ -130,9 +130,7 @@ fn holds(key: &ObjectKey, install: &InstallName) -> bool {
 pub fn custom_resources(connection: &Connection, plan: &Plan) -> Result<Vec<Removal>, ApiError> {
     let mut added = vec![];
     for removal in &plan.removals {
-        if removal.key.kind != "CustomResourceDefinition"
-            || !matches!(removal.fate, Fate::Delete { .. })
-        {
+        if !removal.key.is_definition() || !matches!(removal.fate, Fate::Delete { .. }) {
             continue;
         }
         let Some(live) = live::get(connection, &removal.resource, &removal.key)? else {

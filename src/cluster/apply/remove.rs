@@ -12,7 +12,7 @@ use super::{
         plan::{self, Fate, Removal},
         request::{Mode, Request},
         resource::Resource,
-        survey, wait,
+        served, survey, wait,
     },
     Job, Outcome, Waiting, go_on,
 };
@@ -204,16 +204,15 @@ fn delete(job: &Job<'_>, (removal, uid): (&Removal, &str), listed: &Going<'_>) -
 fn send(job: &Job<'_>, removal: &Removal, uid: &str) -> Removed {
     let send =
         |resource: &Resource| job.send(&Request::delete(resource, &removal.key, uid, Mode::Write));
-    match live::as_served(job.connection, (&removal.key, &removal.resource), send) {
+    match served::as_served(job.connection, (&removal.key, &removal.resource), send) {
         Ok(None) => Removed::Gone,
         // Of what is gone the server gives a Status, or what it was; of what is not, when it began to go.
         Ok(Some((answer, resource))) => match metadata::is_going(&answer.body) {
             true => Removed::Going(resource),
             false => Removed::Gone,
         },
-        Err(error) if error.is_missing_path() => Removed::Failed(error),
+        Err(error) if error.is_missing_object() => Removed::Gone,
         Err(error) => match error.kind() {
-            Some(RefusalKind::NotFound) => Removed::Gone,
             // Its uid is another one; but a server may have other reasons for a conflict.
             Some(RefusalKind::Changed) if !is_there(job, removal, uid) => Removed::Replaced,
             _ => Removed::Failed(error),
@@ -223,7 +222,7 @@ fn send(job: &Job<'_>, removal: &Removal, uid: &str) -> Removed {
 
 /// Whether an object is still the one with this uid, as far as can be told.
 fn is_there(job: &Job<'_>, removal: &Removal, uid: &str) -> bool {
-    match live::get(job.connection, &removal.resource, &removal.key) {
+    match served::get(job.connection, &removal.resource, &removal.key) {
         Ok(live) => live.as_ref().and_then(metadata::uid) == Some(uid),
         Err(_) => true,
     }

@@ -188,8 +188,8 @@ fn updating(job: &Job<'_>, change: &Change, asked: &Value, uid: Option<&str>) ->
 fn update(job: &Job<'_>, change: &Change) -> Result<Written, WriteError> {
     let uid = change.before.as_ref().and_then(metadata::uid);
     let send = |asked| job.send(&updating(job, change, asked, uid));
-    let sent = match &change.first {
-        Some(first) => send(first).and_then(|_| send(&change.asked)),
+    let sent = match &change.releasing {
+        Some(releasing) => send(releasing).and_then(|_| send(&change.asked)),
         None => send(&change.asked),
     };
     let answer = match sent {

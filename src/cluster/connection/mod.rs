@@ -27,7 +27,10 @@ mod transport;
 mod warnings;
 
 use std::{
-    sync::{Arc, Mutex, OnceLock, PoisonError, atomic::AtomicBool},
+    sync::{
+        Arc, Mutex, OnceLock, PoisonError,
+        atomic::{AtomicBool, Ordering},
+    },
     time::{Duration, Instant},
 };
 
@@ -79,7 +82,10 @@ pub struct Connection {
     ending: Ending,
     permits: Semaphore,
     warnings: Mutex<Warnings>,
-    resources: Mutex<Option<Arc<Resources>>>,
+    /// What the server serves, and when that was asked.
+    resources: Mutex<Option<(Instant, Arc<Resources>)>>,
+    /// Whether the server has served one thing and listed another for longer than that is waited for.
+    is_at_odds: AtomicBool,
     /// Whether the server has answered in this run.
     is_known: AtomicBool,
     /// Whom to tell that something is waited for, and when that was done last.
@@ -123,6 +129,7 @@ impl Connection {
             permits: Semaphore::new(AT_ONCE),
             warnings: Mutex::default(),
             resources: Mutex::default(),
+            is_at_odds: AtomicBool::new(false),
             is_known: AtomicBool::new(false),
             on_wait: OnceLock::new(),
             told: Mutex::default(),
@@ -185,15 +192,7 @@ impl Connection {
     /// # Errors
     /// As [`Connection::send`].
     pub fn resources(&self) -> Result<Arc<Resources>, ApiError> {
-        let known = self
-            .resources
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner)
-            .clone();
-        match known {
-            Some(resources) => Ok(resources),
-            None => self.refresh_resources(),
-        }
+        self.recent_resources(Duration::MAX)
     }
 
     /// Asks again what the server serves.
@@ -201,13 +200,36 @@ impl Connection {
     /// # Errors
     /// As [`Connection::send`].
     pub fn refresh_resources(&self) -> Result<Arc<Resources>, ApiError> {
-        let resources = Arc::new(self.discover()?);
+        self.recent_resources(Duration::ZERO)
+    }
+
+    /// What the server serves, asked again when what is known is older than this. Who asks meanwhile gets the same answer.
+    ///
+    /// # Errors
+    /// As [`Connection::send`].
+    pub fn recent_resources(&self, age: Duration) -> Result<Arc<Resources>, ApiError> {
         let mut known = self
             .resources
             .lock()
             .unwrap_or_else(PoisonError::into_inner);
-        *known = Some(Arc::clone(&resources));
+        if let Some((asked, resources)) = &*known
+            && asked.elapsed() < age
+        {
+            return Ok(Arc::clone(resources));
+        }
+        let resources = Arc::new(self.discover()?);
+        *known = Some((Instant::now(), Arc::clone(&resources)));
         Ok(resources)
+    }
+
+    /// Whether the server has served one thing and listed another for long, so that it is waited for no more.
+    pub fn is_at_odds(&self) -> bool {
+        self.is_at_odds.load(Ordering::SeqCst)
+    }
+
+    /// Remembers that it has.
+    pub fn set_at_odds(&self) {
+        self.is_at_odds.store(true, Ordering::SeqCst);
     }
 
     /// The version of the server, such as `v1.36.1`.

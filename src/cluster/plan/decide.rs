@@ -5,7 +5,6 @@ use serde_json::Value;
 use super::{
     super::{
         answer::{ApiError, Refusal, RefusalKind},
-        defaulted::{self, Release},
         desired::{Claim, Desired, PART_OF},
         inventory::{Hold, InstallName, Inventory, Member},
         managed_fields, metadata,
@@ -30,6 +29,15 @@ pub enum Observed {
         live: Value,
         /// As it would be.
         after: Value,
+    },
+    /// It is there and ours, and is taken once fields have given way that the server filled in.
+    Released {
+        /// As it is.
+        live: Value,
+        /// As it would be.
+        after: Value,
+        /// What has to be applied before.
+        releasing: Value,
     },
     /// It is there, and the server was not asked what it would be.
     Compared {
@@ -93,6 +101,14 @@ pub fn decide(
             return Err(refused(&change.key, &error, policy));
         }
         Observed::There { live, after } => (live, Some(after), None),
+        Observed::Released {
+            live,
+            after,
+            releasing,
+        } => {
+            change.releasing = Some(releasing);
+            (live, Some(after), None)
+        }
         Observed::Compared { live, fields } if fields.is_empty() => {
             (live.clone(), Some(live), None)
         }
@@ -135,7 +151,7 @@ fn creation(desired: &Desired, resource: Resource, member: Option<&Member>) -> C
         claim: desired.claim,
         before: None,
         after: None,
-        first: None,
+        releasing: None,
     }
 }
 
@@ -146,10 +162,7 @@ fn settle(
     policy: &Policy,
 ) -> Result<Change, Vec<Problem>> {
     let goes = change.before.as_ref().is_some_and(metadata::is_going);
-    if let Some(release) = release(&change, refusal) {
-        change.after = Some(release.after);
-        change.first = Some(release.first);
-    } else if let Some(error) = refusal {
+    if let Some(error) = refusal {
         let is_immutable = error.kind() == Some(RefusalKind::Immutable);
         if is_immutable && policy.recreate == Recreate::Yes && may_be_recreated(&change.key) {
             change.action = Action::Recreate;
@@ -171,13 +184,6 @@ fn settle(
         };
     }
     Ok(change)
-}
-
-fn release(change: &Change, refusal: Option<&ApiError>) -> Option<Release> {
-    let (Some(ApiError::Refused(refusal)), Some(before)) = (refusal, &change.before) else {
-        return None;
-    };
-    defaulted::release(refusal, before, &change.asked)
 }
 
 /// Whether an object would be written to no effect: all its fields are the same, and those that we set are ours.

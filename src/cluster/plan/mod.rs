@@ -93,7 +93,7 @@ pub struct Change {
     /// The object as it would be; nothing when that is not known.
     pub after: Option<Value>,
     /// What has to be applied before what is sent, so that the server takes it.
-    pub first: Option<Value>,
+    pub releasing: Option<Value>,
 }
 
 /// What is done with an object that is wanted.

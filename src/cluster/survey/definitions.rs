@@ -4,7 +4,7 @@ use serde_json::Value;
 
 use super::{
     super::{
-        answer::RefusalKind,
+        answer::{ApiError, RefusalKind},
         connection::Connection,
         desired::Desired,
         plan::{Change, Observed, Plan},
@@ -16,36 +16,62 @@ use crate::{problem::Problem, review::crd_safety};
 
 /// The rule of what a new definition would break.
 pub const SAFETY: &str = "crd-upgrade-safety";
-
-/// The kind of definitions.
-const DEFINITION: &str = "CustomResourceDefinition";
-/// The checks that a server makes too, and why it refuses a definition then.
-const OF_SERVERS: [&str; 2] = ["scope", "storedVersionRemoval"];
+/// The fields that a server names when a definition's scope changes, or a version goes in which objects are stored.
+const OF_REFUSALS: [&str; 2] = ["spec.scope", "status.storedVersions"];
 
 /// A definition that the server does not take in the place of the one that is there.
 pub(super) struct RefusedDefinition {
-    pub(super) live: Value,
-    pub(super) asked: Value,
-    /// What the server says.
-    pub(super) problems: Vec<Problem>,
+    live: Value,
+    asked: Value,
+    /// The fields that the server names.
+    fields: Vec<String>,
+    /// What it says.
+    problems: Vec<Problem>,
 }
 
-/// The definition that is there, when the server does not take another one in its place.
-pub(super) fn refused_definition(desired: &Desired, observed: &Observed) -> Option<Value> {
-    match observed {
-        Observed::Refused {
+impl RefusedDefinition {
+    /// The definition, if it is one, and is refused as it is.
+    pub(super) fn of(desired: &Desired, observed: &Observed) -> Option<Self> {
+        let Observed::Refused {
             live: Some(live),
-            error,
+            error: ApiError::Refused(refusal),
             ..
-        } if desired.key.kind == DEFINITION
-            && matches!(
-                error.kind(),
-                Some(RefusalKind::Invalid | RefusalKind::Immutable)
-            ) =>
-        {
-            Some(live.clone())
+        } = observed
+        else {
+            return None;
+        };
+        let is_refused = matches!(refusal.kind, RefusalKind::Invalid | RefusalKind::Immutable);
+        let fields = refusal.causes.iter().map(|cause| cause.field.clone());
+        (desired.key.is_definition() && is_refused).then(|| Self {
+            live: live.clone(),
+            asked: desired.manifest.clone().into_value(),
+            fields: fields.collect(),
+            problems: vec![],
+        })
+    }
+
+    /// With what the server says.
+    pub(super) fn with(self, problems: Vec<Problem>) -> Self {
+        Self { problems, ..self }
+    }
+
+    /// What is told of it: where that is known, how to get out, and what the server says of anything else.
+    fn told(self, connection: &Connection) -> Vec<Problem> {
+        let refusals = |objects| crd_safety::refusals(&self.live, &self.asked, objects);
+        if !self.is_explained() {
+            return self.problems;
         }
-        _ => None,
+        let objects = custom_resources(connection, &self.live);
+        let mut told = refusals(objects.ok().map(|(_, objects)| objects.len()));
+        let is_else = |field: &String| !OF_REFUSALS.iter().any(|known| field.starts_with(known));
+        if self.fields.iter().any(is_else) {
+            told.extend(self.problems);
+        }
+        told
+    }
+
+    fn is_explained(&self) -> bool {
+        !crd_safety::refusals(&self.live, &self.asked, None).is_empty()
     }
 }
 
@@ -56,34 +82,29 @@ pub(super) fn check_definitions(
     refused: Vec<RefusedDefinition>,
     safety: Safety,
 ) {
-    let is_definition = |change: &&Change| change.key.kind == DEFINITION && change.action.writes();
-    let (mut broken, mut told) = (vec![], vec![]);
+    let mut broken = vec![];
     if safety == Safety::Strict {
-        for change in plan.changes.iter().filter(is_definition) {
+        let is_new = |change: &&Change| change.key.is_definition() && change.action.writes();
+        for change in plan.changes.iter().filter(is_new) {
             if let Some(live) = &change.before {
                 broken.extend(breaks(connection, live, &change.asked));
             }
         }
-    }
-    for definition in refused {
-        let (live, asked) = (&definition.live, &definition.asked);
-        let objects = custom_resources(connection, live).map(|(_, objects)| objects.len());
-        let known = crd_safety::refusals(live, asked, objects.ok());
-        if safety == Safety::Strict {
-            let mut more = breaks(connection, live, asked);
-            more.retain(|problem| known.is_empty() || !OF_SERVERS.contains(&problem.rule));
+        for definition in &refused {
+            let mut more = breaks(connection, &definition.live, &definition.asked);
+            let is_told = definition.is_explained();
+            more.retain(|problem| !is_told || !crd_safety::OF_SERVERS.contains(&problem.rule));
             broken.extend(more);
         }
-        told.extend(match known.is_empty() {
-            true => definition.problems,
-            false => known,
-        });
     }
     let of_rule = broken.into_iter().map(|problem| Problem {
         message: format!("{} ({})", problem.message, problem.rule),
         rule: SAFETY,
         ..problem
     });
+    let told = refused
+        .into_iter()
+        .flat_map(|definition| definition.told(connection));
     plan.problems.extend(of_rule.chain(told));
 }
 

@@ -14,7 +14,7 @@ pub use self::{
     removals::{custom_resources, keeping, resource_of},
 };
 use self::{
-    definitions::{RefusedDefinition, check_definitions, refused_definition},
+    definitions::{RefusedDefinition, check_definitions},
     objects::{Known, Wanted, is_anothers, observe_all, with_kinds},
     removals::{Gone, ListedMember, members, removals},
 };
@@ -178,7 +178,7 @@ fn decide_all(
             }),
             _ => {}
         }
-        let definition = refused_definition(desired, &observed);
+        let definition = RefusedDefinition::of(desired, &observed);
         let decided = plan::decide(
             install,
             (desired, resource),
@@ -188,12 +188,11 @@ fn decide_all(
         );
         match (decided, definition) {
             (Ok(change), _) => plan.changes.push(change),
-            (Err(problems), Some(live)) if problems.iter().all(|it| it.rule != plan::OWNER) => {
-                refused.push(RefusedDefinition {
-                    live,
-                    asked: desired.manifest.clone().into_value(),
-                    problems,
-                });
+            // What belongs to another owner is refused for that.
+            (Err(problems), Some(definition))
+                if problems.iter().all(|it| it.rule != plan::OWNER) =>
+            {
+                refused.push(definition.with(problems));
             }
             (Err(problems), _) => plan.problems.extend(problems),
         }

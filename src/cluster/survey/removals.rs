@@ -7,7 +7,7 @@ use serde_json::Value;
 use super::{
     super::{
         AT_ONCE,
-        answer::{ApiError, RefusalKind},
+        answer::ApiError,
         connection::Connection,
         inventory::{Hold, InstallName, Inventory, Member},
         live::{self, Going},
@@ -15,6 +15,7 @@ use super::{
         plan::{self, Fate, Found, Keeping, Others, Removal},
         request::Request,
         resource::{Resource, Resources, Scope, Served},
+        served,
     },
     Deleting,
 };
@@ -77,8 +78,7 @@ pub(super) fn removals(
     let inventory = live::secret_key(&install.namespace, &install.secret());
     let members = gone.members.iter().map(|(key, _, _)| *key);
     let definitions = gone.members.iter().map(|(key, _, _)| *key);
-    let definitions = definitions
-        .filter(|key| deleting.custom_resources && key.kind == "CustomResourceDefinition");
+    let definitions = definitions.filter(|key| deleting.custom_resources && key.is_definition());
     let going = Going {
         keys: members.chain([&inventory]).collect(),
         definitions: definitions.map(|key| key.name.as_str()).collect(),
@@ -128,21 +128,20 @@ pub fn keeping(
     going: &Going<'_>,
     deleting: Deleting,
 ) -> Result<Keeping, ApiError> {
-    let others = match (key.group.as_str(), key.kind.as_str()) {
-        ("apiextensions.k8s.io", "CustomResourceDefinition") if !deleting.custom_resources => {
-            // A list tells of it no more than its metadata.
-            match live::get(connection, resource, key)? {
-                None => 0,
-                Some(definition) => {
-                    let (of, found) = custom_resources(connection, &definition)?;
-                    let is_left =
-                        |object: &&Value| !going.keys.contains(&live::key_of(&of, object));
-                    found.iter().filter(is_left).count()
-                }
+    let others = if key.is_definition() && !deleting.custom_resources {
+        // A list tells of it no more than its metadata.
+        match live::get(connection, resource, key)? {
+            None => 0,
+            Some(definition) => {
+                let (of, found) = custom_resources(connection, &definition)?;
+                let is_left = |object: &&Value| !going.keys.contains(&live::key_of(&of, object));
+                found.iter().filter(is_left).count()
             }
         }
-        ("", "Namespace") if !deleting.namespaces => live::strangers(connection, &key.name, going)?,
-        _ => 0,
+    } else if key.is_namespace() && !deleting.namespaces {
+        live::strangers(connection, &key.name, going)?
+    } else {
+        0
     };
     Ok(Keeping { others })
 }
@@ -156,12 +155,21 @@ pub fn custom_resources(
     definition: &Value,
 ) -> Result<(Resource, Vec<Value>), ApiError> {
     let resource = defined_by(definition)?;
-    let found = match connection.list_all(&Request::list_metadata(&resource, None, "")) {
-        // A definition that is new or goes has none.
-        Err(error) if error.kind() == Some(RefusalKind::NotFound) => vec![],
-        found => found?,
+    let of_kind = ObjectKey {
+        group: resource.group.clone(),
+        kind: resource.kind.clone(),
+        namespace: String::new(),
+        name: String::new(),
     };
-    Ok((resource, found))
+    let list =
+        |resource: &Resource| connection.list_all(&Request::list_metadata(resource, None, ""));
+    match served::as_served(connection, (&of_kind, &resource), list) {
+        Ok(Some((found, resource))) => Ok((resource, found)),
+        // A definition that is new or goes has none.
+        Ok(None) => Ok((resource, vec![])),
+        Err(error) if error.is_missing_object() => Ok((resource, vec![])),
+        Err(error) => Err(error),
+    }
 }
 
 /// Some custom resources of a definition, whole: the first page of their list.

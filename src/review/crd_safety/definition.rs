@@ -1,6 +1,6 @@
 //! A CustomResourceDefinition in the form that Go reads it in, and its versions.
 
-use std::cmp::Ordering;
+use std::{cmp::Ordering, collections::BTreeSet};
 
 use serde_json::{Map, Value};
 
@@ -99,6 +99,15 @@ impl Definition {
     /// A version by its name.
     pub(super) fn version(&self, name: &str) -> Option<&Version> {
         self.versions.iter().find(|version| version.name == name)
+    }
+
+    /// The versions in which objects are stored and which a new definition does not have.
+    pub(super) fn stored_and_gone(&self, new: &Self) -> Vec<&str> {
+        let stored: BTreeSet<_> = self.stored.iter().map(String::as_str).collect();
+        let gone = stored
+            .into_iter()
+            .filter(|name| new.version(name).is_none());
+        gone.collect()
     }
 
     /// The versions that are served, the least stable first.

@@ -3,7 +3,7 @@
 //! Reproduces crdify `pkg/validators/version/same/same.go` and `served/served.go`, and its checks of whole definitions
 //! (`pkg/validations/crd`).
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 
 use serde_json::Value;
 
@@ -12,6 +12,11 @@ use super::{
     paths::{Fields, Schemas},
     rules::{self, Change},
 };
+
+/// What crdify calls the checks that an API server makes too.
+pub const OF_SERVERS: [&str; 2] = [SCOPE, STORED_VERSION_REMOVAL];
+const SCOPE: &str = "scope";
+const STORED_VERSION_REMOVAL: &str = "storedVersionRemoval";
 
 /// What is wrong with a new version of a definition, as programs compare it.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
@@ -64,20 +69,16 @@ fn whole(live: &Definition, new: &Definition) -> Vec<Finding> {
             "its scope becomes {} and was {}; Kubernetes refuses that, and objects would have to be made again",
             new.scope, live.scope
         );
-        found.push(finding("scope", text));
+        found.push(finding(SCOPE, text));
     }
-    let stored: BTreeSet<_> = live.stored.iter().map(String::as_str).collect();
-    let gone = stored
-        .into_iter()
-        .filter(|name| new.version(name).is_none());
-    let gone: Vec<_> = gone.collect();
+    let gone = live.stored_and_gone(new);
     if !gone.is_empty() {
         let text = format!(
             "version {} goes, and objects may be stored in it; store them in another version, then take it out of \
              status.storedVersions",
             gone.join(", ")
         );
-        found.push(finding("storedVersionRemoval", text));
+        found.push(finding(STORED_VERSION_REMOVAL, text));
     }
     found
 }

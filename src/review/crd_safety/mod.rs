@@ -27,7 +27,7 @@ use serde_json::Value;
 
 use self::definition::Definition;
 pub use self::{
-    findings::{Finding, findings},
+    findings::{Finding, OF_SERVERS, findings},
     objects::{Refused, against_objects, refused},
     refusals::refusals,
 };

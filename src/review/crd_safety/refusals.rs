@@ -8,6 +8,9 @@ use serde_json::Value;
 use super::definition::Definition;
 use crate::problem::Problem;
 
+/// That nothing has to be kept.
+const NONE: &str = "there are no custom resources";
+
 /// What a server refuses of a new definition that would replace a live one, given how many custom resources there are where
 /// that is known; nothing when it is neither its scope nor a version that goes.
 #[must_use]
@@ -23,13 +26,7 @@ pub fn refusals(live: &Value, new: &Value, objects: Option<usize>) -> Vec<Proble
         );
         found.push(format!("{text}; {}", made_anew(&live, objects)));
     }
-    let goes = |name: &&String| new.version(name).is_none();
-    let gone: Vec<_> = live
-        .stored
-        .iter()
-        .filter(goes)
-        .map(String::as_str)
-        .collect();
+    let gone = live.stored_and_gone(&new);
     if !gone.is_empty() {
         let text = format!(
             "version {} goes, and status.storedVersions says that custom resources may be stored in it",
@@ -44,16 +41,16 @@ pub fn refusals(live: &Value, new: &Value, objects: Option<usize>) -> Vec<Proble
 /// How a definition comes to be another one.
 fn made_anew(live: &Definition, objects: Option<usize>) -> String {
     let delete = format!("`kubectl delete customresourcedefinition {}`", live.name);
+    let rest = "the next apply makes it anew";
     match objects {
-        Some(0) => format!(
-            "there are none, so that nothing is lost with {delete}, and the next apply makes it anew"
-        ),
+        Some(0) => format!("{NONE}, so that nothing is lost with {delete}, and {rest}"),
+        Some(1) => {
+            format!("save the custom resource that there is, as it goes with {delete}; then {rest}")
+        }
         Some(count) => format!(
-            "save the {count} custom resources that there are, as they go with {delete}; then the next apply makes it anew"
+            "save the {count} custom resources that there are, as they go with {delete}; then {rest}"
         ),
-        None => format!(
-            "save the custom resources, which go with {delete}; then the next apply makes it anew"
-        ),
+        None => format!("save the custom resources, which go with {delete}; then {rest}"),
     }
 }
 
@@ -84,7 +81,7 @@ fn stored_anew(live: &Definition, gone: &[&str], objects: Option<usize>) -> Stri
         Value::from(versions)
     );
     match objects {
-        Some(0) => format!("there are none, and {patch} says so"),
+        Some(0) => format!("{NONE}, and {patch} says so"),
         _ => format!(
             "write them anew with `kubectl get {} -A -o json | kubectl replace -f -`, and then say so with {patch}",
             live.name

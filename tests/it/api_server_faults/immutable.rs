@@ -192,8 +192,8 @@ fn what_cannot_be_made_anew_is_put_back() {
 fn what_the_server_filled_in_gives_way() {
     let stage = Stage::new();
     let case = Fixed {
-        object: json!({"kind": "Deployment", "spec": {}}),
-        change: json!({"spec": {"strategy": {"type": "Recreate"}}}),
+        object: json!({"kind": "Deployment", "spec": {"template": {"metadata": {"labels": {"tier": "old"}}}}}),
+        change: json!({"spec": {"strategy": {"type": "Recreate"}, "template": {"metadata": {"labels": {"tier": null}}}}}),
         says: String::new(),
         is_recreated: false,
     };
@@ -201,7 +201,15 @@ fn what_the_server_filled_in_gives_way() {
     let deployment = path(&stage, "apps/v1/deployments", "twelve-operator");
     let strategy = || get(&deployment).1["spec"]["strategy"].clone();
     assert_eq!(strategy()["rollingUpdate"]["maxSurge"], "25%");
-    let uid = get(&deployment).1["metadata"]["uid"].clone();
+    let field = |name: &str| get(&deployment).1["metadata"][name].clone();
+    let (uid, generation) = (field("uid"), field("generation"));
+    let diff = || {
+        let diff = run_with(&stage, "diff", [(&case, true)], &[]);
+        expect(&diff, 1, &[]);
+        assert!(diff.stdout.contains("type: Recreate"), "{}", diff.stdout);
+        diff.stdout
+    };
+    let planned = diff();
     stage.proxy.settle();
     // Between the two writes that it takes, a run may end.
     let refusal = Fault::refusal(403, "Forbidden", "not now", &[]);
@@ -213,12 +221,11 @@ fn what_the_server_filled_in_gives_way() {
         &["not now", LISTED],
     );
     stage.proxy.set_rules([]);
-    let diff = run_with(&stage, "diff", [(&case, true)], &[]);
-    expect(&diff, 1, &[]);
-    assert!(diff.stdout.contains("type: Recreate"), "{}", diff.stdout);
+    assert_eq!(field("generation"), generation);
+    assert_eq!(diff(), planned);
     expect(&apply_with(&stage, [(&case, true)], &[]), 0, &[]);
     assert_eq!(strategy(), json!({"type": "Recreate"}));
-    assert_eq!(get(&deployment).1["metadata"]["uid"], uid);
+    assert_eq!(field("uid"), uid);
     stage.proxy.settle();
     expect(&apply_with(&stage, [(&case, true)], &[]), 0, &[]);
     assert!(changes(&stage).is_empty(), "{:?}", changes(&stage));
