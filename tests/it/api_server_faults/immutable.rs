@@ -39,6 +39,16 @@ fn fixed() -> Vec<Fixed> {
     cases.collect()
 }
 
+/// A change of the spec of the bundle's Deployment.
+fn of_the_deployment(spec: Value, change: Value) -> Fixed {
+    Fixed {
+        object: json!({"kind": "Deployment", "spec": spec}),
+        change: json!({"spec": change}),
+        says: String::new(),
+        is_recreated: false,
+    }
+}
+
 fn merge(into: &mut Value, change: &Value) {
     let Some(fields) = change.as_object() else {
         *into = change.clone();
@@ -187,16 +197,27 @@ fn what_cannot_be_made_anew_is_put_back() {
     assert_eq!(get(&object).1["data"]["level"], "debug");
 }
 
+/// Without a deadline for its progress a Deployment gets one again, and it may not take longer than that to be ready.
+#[test]
+fn what_the_server_would_fill_in_again_is_refused_before_the_first_write() {
+    let stage = Stage::new();
+    let case = of_the_deployment(json!({}), json!({"minReadySeconds": 700}));
+    expect(&apply_with(&stage, [(&case, false)], &[]), 0, &[]);
+    stage.proxy.settle();
+    let refused = apply_with(&stage, [(&case, true)], &[]);
+    expect(&refused, 5, &["progressDeadlineSeconds", UNCHANGED]);
+    assert!(changes(&stage).is_empty(), "{:?}", changes(&stage));
+}
+
 /// A strategy without its settings has those that the server fills in, which no other strategy may have.
 #[test]
 fn what_the_server_filled_in_gives_way() {
     let stage = Stage::new();
-    let case = Fixed {
-        object: json!({"kind": "Deployment", "spec": {"template": {"metadata": {"labels": {"tier": "old"}}}}}),
-        change: json!({"spec": {"strategy": {"type": "Recreate"}, "template": {"metadata": {"labels": {"tier": null}}}}}),
-        says: String::new(),
-        is_recreated: false,
-    };
+    let labelled = |tier: Value| json!({"metadata": {"labels": {"tier": tier}}});
+    let case = of_the_deployment(
+        json!({"template": labelled(json!("old"))}),
+        json!({"strategy": {"type": "Recreate"}, "template": labelled(Value::Null)}),
+    );
     expect(&apply_with(&stage, [(&case, false)], &[]), 0, &[]);
     let deployment = path(&stage, "apps/v1/deployments", "twelve-operator");
     let strategy = || get(&deployment).1["spec"]["strategy"].clone();
