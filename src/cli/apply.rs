@@ -347,7 +347,7 @@ impl Run<'_> {
         drop(lock);
         let outcome =
             carried.map_err(|error| api_failure(&error).with_detail("nothing was changed"))?;
-        ended(&planned.install, &planned.plan, outcome, "apply").map(|()| Ended::Done)
+        ended(&planned.install, (&planned.plan, &[]), outcome, "apply").map(|()| Ended::Done)
     }
 }
 

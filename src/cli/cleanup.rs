@@ -290,7 +290,7 @@ fn clean(
     let outcome = apply::clean(&job, &first, &plan, stored)
         .map_err(|error| api_failure(&error).with_detail("nothing was changed"))?;
     session.tell_warnings();
-    ended(&install, &plan, outcome, "cleanup")?;
+    ended(&install, (&plan, &first), outcome, "cleanup")?;
     let left = others
         .iter()
         .filter(|other| is_left(other, &install, &others));

@@ -177,11 +177,11 @@ fn of_plan(connection: &Connection, planned: &Planned) -> Result<Vec<Difference>
             asked: Asked::Object(change.asked.clone()),
         });
     }
-    pairs.extend(plan.conflicts.iter().map(|conflict| Pair {
-        key: conflict.key.clone(),
-        before: Some(conflict.before.clone()),
-        after: Some(conflict.after.clone()),
-        asked: Asked::Object(conflict.asked.clone()),
+    pairs.extend(plan.refused.iter().map(|refused| Pair {
+        key: refused.key.clone(),
+        before: Some(refused.before.clone()),
+        after: Some(refused.after.clone()),
+        asked: Asked::Object(refused.asked.clone()),
     }));
     for removal in &plan.removals {
         if let Fate::Delete { .. } = removal.fate {

@@ -134,7 +134,7 @@ fn no_bundle(source: &Path) -> Failure {
         [one] => format!("there is one in {}", one.display()),
         [one, ..] => {
             let one = one.display();
-            format!("there are some below, such as {one}; --each renders all")
+            format!("there are some below, such as {one}; `kubectl olm render --each` renders all")
         }
     };
     Failure::new(Class::Refused, message).with_hint(hint)

@@ -175,7 +175,7 @@ fn status(connection: &Connection, inventory: Inventory) -> Result<Status, ApiEr
         let Some(live) = live else {
             continue;
         };
-        if let Some(how) = drift(member, &live) {
+        if let Some(how) = drift(&inventory.state, member, &live) {
             drifted.insert(key.clone(), how);
         }
         let reason = match health::of(&live) {
@@ -194,13 +194,16 @@ fn status(connection: &Connection, inventory: Inventory) -> Result<Status, ApiEr
     })
 }
 
-/// How a live object differs from what was applied. Of one that a run has not said it made, nobody knows.
-fn drift(member: &Member, live: &Value) -> Option<&'static str> {
+/// How a live object differs from what was applied. Of one that a run has not said it made, nobody knows; nor who has changed
+/// what a run that did not finish may have changed itself.
+fn drift(state: &State, member: &Member, live: &Value) -> Option<&'static str> {
     let known = member.uid.as_deref()?;
     if metadata::uid(live) != Some(known) {
         return Some("replaced");
     }
-    let is_changed = member.hold == Hold::Owned && managed_fields::ours(live) != member.managed;
+    let is_changed = *state == State::Done
+        && member.hold == Hold::Owned
+        && managed_fields::ours(live) != member.managed;
     is_changed.then_some("changed")
 }
 
@@ -213,8 +216,17 @@ impl Status {
         }
     }
 
+    /// Whether a cleanup has begun.
+    fn is_going(&self) -> bool {
+        match &self.inventory.state {
+            State::Done => false,
+            State::Removed => true,
+            State::Running { what, .. } => what == "cleanup",
+        }
+    }
+
     fn health(&self) -> String {
-        if self.inventory.state == State::Removed {
+        if self.is_going() {
             return "-".to_owned();
         }
         match self.unhealthy.len() {
@@ -331,6 +343,8 @@ fn value(statuses: &[Status]) -> Value {
             "image": inventory.content.image,
             "catalog": inventory.content.catalog,
             "generation": inventory.generation,
+            "state": status.state(),
+            "health": status.health(),
             "newer": status.newer,
             "unfinished": by,
             "removed": inventory.state == State::Removed,

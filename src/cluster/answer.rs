@@ -186,6 +186,15 @@ impl ApiError {
         }
     }
 
+    /// Whether it says that the webhook fails which converts custom resources from the version in which they are stored.
+    #[must_use]
+    pub fn is_conversion(&self) -> bool {
+        match self {
+            Self::Refused(refusal) => refusal.message.contains("conversion webhook for "),
+            _ => false,
+        }
+    }
+
     /// Whether it says that an object or its namespace is not there.
     #[must_use]
     pub fn is_missing_object(&self) -> bool {

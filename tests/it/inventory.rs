@@ -297,7 +297,7 @@ fn only_the_object_that_is_listed_goes() {
             (&key, &member),
             &Found::Object(live),
             &Others::default(),
-            Keeping::default(),
+            &Keeping::default(),
         );
         match fate {
             Fate::Delete { uid } => Some(uid),

@@ -50,6 +50,15 @@ fn definition(stage: &Stage, versions: &[(&str, bool)]) -> Value {
     serde_json::from_str(&stage.rename(&definition.to_string())).expect("JSON")
 }
 
+/// A definition that stores objects in a version.
+fn stored_in(mut definition: Value, name: &str) -> Value {
+    let versions = definition["spec"]["versions"].as_array_mut();
+    for version in versions.expect("a list") {
+        version["storage"] = (version["name"] == name).into();
+    }
+    definition
+}
+
 /// An object of that kind.
 fn scaler(version: &str, name: &str) -> Value {
     json!({
@@ -227,47 +236,37 @@ fn what_an_upgrade_drops_goes_though_its_version_ends_with_it() {
     undefine(&stage);
 }
 
+/// The commands that a run tells of.
+fn commands(told: &str) -> Vec<String> {
+    let quoted = told.split('`').skip(1).step_by(2);
+    let commands =
+        quoted.filter(|way| way.starts_with("kubectl ") && !way.starts_with("kubectl olm"));
+    commands.map(str::to_owned).collect()
+}
+
+/// Does what was told, to the letter.
+fn follow(stage: &Stage, commands: &[String]) {
+    let tools = tool("kubectl");
+    let tools = tools.parent().expect("a folder").display();
+    for command in commands {
+        let mut shell = Command::new("sh");
+        shell
+            .env_clear()
+            .env("PATH", format!("{tools}:/usr/bin:/bin"));
+        shell.env("HOME", stage.copy(HELPER));
+        let shell = shell.env("KUBECONFIG", cluster().kubeconfig());
+        let done = shell.args(["-c", command]).output().expect("a shell");
+        assert!(done.status.success(), "{command}: {done:?}");
+    }
+}
+
 /// What a refusal says can be done is done to the letter, and the upgrade then goes through.
 #[test]
 fn a_version_that_goes_while_it_is_stored_is_refused_with_the_way_out() {
     let stage = Stage::new();
-    let stored_in = |name: &str, versions: &[(&str, bool)]| {
-        let mut definition = definition(&stage, versions);
-        for version in definition["spec"]["versions"]
-            .as_array_mut()
-            .expect("a list")
-        {
-            version["storage"] = (version["name"] == name).into();
-        }
-        definition
-    };
-    let ways = |wanted: &[Value]| {
-        let refused = done(apply_with(&stage, wanted), 5);
-        let ways = refused.stderr.split('`').skip(1).step_by(2);
-        let ways =
-            ways.filter(|way| way.starts_with("kubectl ") && !way.starts_with("kubectl olm"));
-        ways.map(str::to_owned).collect::<Vec<_>>()
-    };
-    let follow = |ways: &[String]| {
-        for way in ways {
-            let tools = tool("kubectl");
-            let path = format!(
-                "{}:/usr/bin:/bin",
-                tools.parent().expect("a folder").display()
-            );
-            let mut shell = Command::new("sh");
-            let home = stage.copy(HELPER);
-            shell
-                .args(["-c", way])
-                .env_clear()
-                .env("PATH", path)
-                .env("HOME", home);
-            let shell = shell.env("KUBECONFIG", cluster().kubeconfig()).output();
-            let shell = shell.expect("a shell");
-            assert!(shell.status.success(), "{way}: {shell:?}");
-        }
-    };
-    let only = |name| stored_in(name, &[(name, true)]);
+    let ways = |wanted: &[Value]| commands(&done(apply_with(&stage, wanted), 5).stderr);
+    let follow = |ways: &[String]| follow(&stage, ways);
+    let only = |name| stored_in(definition(&stage, &[(name, true)]), name);
     done(apply_with(&stage, &[only("v1alpha1")]), 0);
     let delete = ways(&[only("v1")]);
     assert!(
@@ -278,10 +277,75 @@ fn a_version_that_goes_while_it_is_stored_is_refused_with_the_way_out() {
     done(apply_with(&stage, &[only("v1")]), 0);
     let both = [("v1", true), ("v2", true)];
     let one = || scaler("v2", "one");
-    done(apply_with(&stage, &[stored_in("v2", &both), one()]), 0);
+    done(
+        apply_with(&stage, &[stored_in(definition(&stage, &both), "v2"), one()]),
+        0,
+    );
     let anew = ways(&[only("v2"), one()]);
     assert!(anew.len() == 2 && anew[1].contains(" patch "), "{anew:?}");
     follow(&anew);
     done(apply_with(&stage, &[only("v2"), one()]), 0);
     undefine(&stage);
+}
+
+/// Custom resources that somebody made keep their definition, and what converts them goes with its operator.
+#[test]
+fn what_is_kept_is_told_how_to_be_read_without_its_operator() {
+    let stage = Stage::new();
+    let versions = [("v1alpha1", true), ("v1", true)];
+    let service = json!({
+        "apiVersion": "v1", "kind": "Service", "metadata": {"name": "twelve-converter"},
+        "spec": {"selector": {"app": "twelve"}, "ports": [{"port": 443}]},
+    });
+    let stored_first = stored_in(definition(&stage, &versions), "v1alpha1");
+    let make = |version: &str, name: &str| {
+        let object = stage.rename(&scaler(version, name).to_string());
+        let group = stage.rename("/apis/twelve.example.com");
+        let path = format!("{group}/{version}/namespaces/{}/scalers", stage.namespace);
+        let (code, answer) = cluster().send("POST", &path, ("application/json", &object));
+        assert_eq!(code, 201, "{answer}");
+    };
+    let mut converted = stored_in(definition(&stage, &versions), "v1");
+    let service_of = json!({"namespace": stage.namespace, "name": stage.rename("twelve-converter"), "path": "/convert"});
+    converted["spec"]["conversion"] = json!({
+        "strategy": "Webhook",
+        "webhook": {"conversionReviewVersions": ["v1"], "clientConfig": {"service": service_of}},
+    });
+    let converted = [converted, service.clone()];
+    done(apply_with(&stage, &converted), 0);
+    make("v1", "as-stored");
+    let name = stage.rename("twelve-helper");
+    let cleanup = |more: &[&str], code| {
+        let mut cleanup = olm(&stage, &["cleanup", &name, "-n", &stage.namespace, "--yes"]);
+        cleanup.args(more);
+        done(cleanup, code)
+    };
+    let planned = cleanup(&["--dry-run=server"], 0).stdout;
+    assert!(
+        planned.contains("kept") && planned.contains("What converts them"),
+        "{planned}"
+    );
+    // One that is stored in another version than it is read in has to be converted, and nothing does that here.
+    done(apply_with(&stage, &[stored_first, service]), 0);
+    make("v1alpha1", "to-be-converted");
+    done(apply_with(&stage, &converted), 0);
+    let kept = cleanup(&[], 0).stdout;
+    assert!(
+        kept.contains("kept") && kept.contains("cannot be read"),
+        "{kept}"
+    );
+    let ways = commands(&kept);
+    assert!(
+        ways.len() == 1 && ways[0].contains("conversion"),
+        "{ways:?}"
+    );
+    let refused = cleanup(&["--delete-custom-resources"], 5).stderr;
+    assert!(refused.contains("read as they are stored"), "{refused}");
+    follow(&stage, &ways);
+    cleanup(&["--delete-custom-resources"], 0);
+    let definition = definition(&stage, &versions)["metadata"]["name"]
+        .as_str()
+        .map(str::to_owned);
+    let path = format!("{DEFINITIONS}/{}", definition.expect("a name"));
+    assert_eq!(cluster().send("GET", &path, NOTHING).0, 404);
 }

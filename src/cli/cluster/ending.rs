@@ -14,7 +14,7 @@ use crate::{
         accounts::Entry,
         apply::{Outcome, Stopped},
         inventory::InstallName,
-        plan::{self, Fate, Plan},
+        plan::{self, Fate, Plan, Removal},
         survey::SAFETY,
     },
     problem::Problem,
@@ -59,17 +59,18 @@ pub(in crate::cli) fn count(count: usize, what: &str) -> String {
 
 /// Asks whether to go on with what deletes these objects; gives why not.
 pub(in crate::cli) fn ask(what: &str, objects: &[String]) -> Option<Failure> {
-    let objects = objects.join("\n  ");
     if !(io::stdin().is_terminal() && output::is_terminal()) {
         let message =
             format!("{what}, which has to be confirmed, and there is no terminal to ask on");
-        return Some(
-            Failure::new(Class::Usage, message)
-                .with_detail(format!("  {objects}"))
-                .with_hint("say --yes; nothing was changed"),
-        );
+        let failure = Failure::new(Class::Usage, message);
+        let lines = objects.iter().map(|object| format!("  {object}"));
+        let failure = lines.fold(failure, Failure::with_detail);
+        return Some(failure.with_hint("say --yes; nothing was changed"));
     }
-    output::tell(&format!("{what}:\n  {objects}\nGo on? [y/N]"));
+    output::tell(&format!(
+        "{what}:\n  {}\nGo on? [y/N]",
+        objects.join("\n  ")
+    ));
     let mut answer = String::new();
     let read = io::stdin().read_line(&mut answer);
     if read.is_ok() && matches!(answer.trim(), "y" | "Y" | "yes") {
@@ -96,15 +97,15 @@ fn changes(plan: &Plan) -> usize {
     written + removed.count() + accounts(&plan.adding) + accounts(&plan.removing)
 }
 
-/// What a run came to, as a failure when not all was done.
+/// What a run came to, as a failure when not all was done. Custom resources that go with their definition stand in no plan, and
+/// go first.
 pub(in crate::cli) fn ended(
     install: &InstallName,
-    plan: &Plan,
+    (plan, first): (&Plan, &[Removal]),
     outcome: Outcome,
     what: &str,
 ) -> Result<(), Failure> {
-    // Custom resources that go with their definition stand in no plan.
-    let all = changes(plan).max(outcome.done);
+    let all = changes(plan) + first.len();
     let state = format!(
         "{} of {all} changes of {install} were made; its inventory lists everything, and the next `kubectl olm {what}` goes on",
         outcome.done

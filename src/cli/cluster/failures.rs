@@ -7,6 +7,9 @@ use crate::cluster::{
     stored::StoredError,
 };
 
+/// What helps when custom resources cannot be converted.
+const UNCONVERTED: &str = r#"have them read as they are stored: `kubectl patch customresourcedefinition NAME --type=merge -p '{"spec":{"conversion":{"strategy":"None","webhook":null}}}'`"#;
+
 /// The failure of a request that came before the first write.
 pub(in crate::cli) fn api_failure(error: &ApiError) -> Failure {
     let class = match error {
@@ -18,6 +21,9 @@ pub(in crate::cli) fn api_failure(error: &ApiError) -> Failure {
         return Failure::new(class, "interrupted").with_detail("nothing was changed");
     }
     let failure = Failure::of(class, error);
+    if error.is_conversion() {
+        return failure.with_hint(UNCONVERTED);
+    }
     match error.kind() {
         Some(RefusalKind::Forbidden) => {
             failure.with_hint("`kubectl olm rbac` prints what an account needs for an install")

@@ -194,7 +194,7 @@ fn delete(job: &Job<'_>, (removal, uid): (&Removal, &str), listed: &Going<'_>) -
         listed,
         job.deleting,
     );
-    match keeping.map(|keeping| plan::kept(&removal.key, keeping)) {
+    match keeping.map(|keeping| plan::kept(&removal.key, &keeping)) {
         Ok(None) => send(job, removal, uid),
         Ok(Some(reason)) => Removed::Kept(reason),
         Err(error) => Removed::Failed(error),

@@ -49,23 +49,24 @@ pub struct Plan {
     /// Entries that are there and stay ours.
     pub keeping: BTreeSet<Entry>,
     /// The objects of which others have set fields to other values, where that is to be shown.
-    pub conflicts: Vec<Conflict>,
+    pub refused: Vec<Refused>,
     /// What there is to say. An error refuses the plan.
     pub problems: Vec<Problem>,
     /// How many objects were compared with what is asked for, as the server makes no dry run for the user.
     pub compared: usize,
 }
 
-/// An object of which others have set fields to other values.
+/// An object that is there, and that the server does not take as it is asked for: others have set fields to other values, or
+/// it is not valid.
 #[derive(Clone)]
-pub struct Conflict {
+pub struct Refused {
     /// Its identity.
     pub key: ObjectKey,
     /// What is asked for.
     pub asked: Value,
     /// The object as it is.
     pub before: Value,
-    /// The object as it would be if the fields were taken.
+    /// The object as it would be if it were taken.
     pub after: Value,
 }
 

@@ -25,11 +25,15 @@ pub enum Found {
 }
 
 /// What keeps an object that would be deleted.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+#[derive(Debug, Default)]
 pub struct Keeping {
     /// How many custom resources of a definition, or objects in a namespace, would go with it that are not among what the
     /// install itself deletes.
     pub others: usize,
+    /// Why custom resources that are there cannot be counted.
+    pub unconverted: Option<ApiError>,
+    /// Whether what converts custom resources is among what the install deletes.
+    pub loses_converter: bool,
 }
 
 /// What becomes of an object.
@@ -42,7 +46,7 @@ pub fn fate(
     (key, member): (&ObjectKey, &Member),
     found: &Found,
     others: &Others,
-    keeping: Keeping,
+    keeping: &Keeping,
 ) -> Fate {
     let live = match found {
         Found::Object(live) => live,
@@ -94,14 +98,37 @@ pub fn fate(
 
 /// Why an object is kept that would be deleted; nothing when nothing keeps it.
 #[must_use]
-pub fn kept(key: &ObjectKey, Keeping { others }: Keeping) -> Option<String> {
-    match others {
-        0 => None,
-        _ if key.is_namespace() => Some(format!(
-            "objects in it that are not of this install: {others}; --delete-namespaces deletes it with them"
-        )),
-        _ => Some(format!(
-            "custom resources of its kind are there: {others}; --delete-custom-resources deletes it with them"
-        )),
+pub fn kept(key: &ObjectKey, keeping: &Keeping) -> Option<String> {
+    if let Some(error) = &keeping.unconverted {
+        return Some(format!(
+            "custom resources of its kind are there, and cannot be read: {}; {} has them read as they are stored",
+            error.reason(),
+            without_conversion(key)
+        ));
     }
+    let others = keeping.others;
+    let reason = match others {
+        0 => return None,
+        _ if key.is_namespace() => format!(
+            "objects in it that are not of this install: {others}; --delete-namespaces deletes it with them"
+        ),
+        _ => format!(
+            "custom resources of its kind are there: {others}; --delete-custom-resources deletes it with them"
+        ),
+    };
+    Some(match keeping.loses_converter {
+        false => reason,
+        true => format!(
+            "{reason}. What converts them between versions goes; {} has them read as they are stored",
+            without_conversion(key)
+        ),
+    })
+}
+
+/// The command that ends the conversion of custom resources by a webhook.
+fn without_conversion(key: &ObjectKey) -> String {
+    format!(
+        r#"`kubectl patch customresourcedefinition {} --type=merge -p '{{"spec":{{"conversion":{{"strategy":"None","webhook":null}}}}}}'`"#,
+        key.name
+    )
 }

@@ -113,6 +113,11 @@ fn breaks(connection: &Connection, live: &Value, asked: &Value) -> Vec<Problem> 
     let mut found = crd_safety::check(live, asked);
     if let Ok(objects) = some_custom_resources(connection, live) {
         found.extend(crd_safety::against_objects(asked, &objects));
+        if let (true, Some(first)) = (objects.is_empty(), found.first()) {
+            let message = "there are no custom resources that this could break";
+            let note = Problem::note("existing-objects", message).on(&first.object);
+            found.push(note);
+        }
     }
     found
 }

@@ -20,11 +20,12 @@ use self::{
 };
 use super::{
     answer::ApiError,
+    asked,
     connection::Connection,
     desired::DesiredSet,
     inventory::{InstallName, Inventory},
     live::{self, Asking},
-    plan::{self, Conflict, Observed, Others, Plan, Policy},
+    plan::{self, Observed, Others, Plan, Policy, Refused},
     resource::Resource,
     rights,
     stored::{self, Stored},
@@ -168,14 +169,18 @@ fn decide_all(
             Observed::Later => unasked.push((desired.key.clone(), resource.clone())),
             Observed::Refused {
                 live: Some(before),
-                forced: Some(after),
+                forced,
                 ..
-            } => plan.conflicts.push(Conflict {
-                key: desired.key.clone(),
-                asked: desired.manifest.clone().into_value(),
-                before: before.clone(),
-                after: after.clone(),
-            }),
+            } => {
+                let asked = desired.manifest.clone().into_value();
+                let after = forced.clone();
+                plan.refused.push(Refused {
+                    key: desired.key.clone(),
+                    after: after.unwrap_or_else(|| asked::laid_over(before, &asked)),
+                    asked,
+                    before: before.clone(),
+                });
+            }
             _ => {}
         }
         let definition = RefusedDefinition::of(desired, &observed);

@@ -93,7 +93,7 @@ pub(super) fn removals(
             _ => Ok(Keeping::default()),
         };
         let fate = match keeping {
-            Ok(keeping) => plan::fate(install, (key, member), &found, others, keeping),
+            Ok(keeping) => plan::fate(install, (key, member), &found, others, &keeping),
             Err(error) => Fate::Unverifiable(error.to_string()),
         };
         let collects =
@@ -128,22 +128,41 @@ pub fn keeping(
     going: &Going<'_>,
     deleting: Deleting,
 ) -> Result<Keeping, ApiError> {
-    let others = if key.is_definition() && !deleting.custom_resources {
-        // A list tells of it no more than its metadata.
-        match live::get(connection, resource, key)? {
-            None => 0,
-            Some(definition) => {
-                let (of, found) = custom_resources(connection, &definition)?;
-                let is_left = |object: &&Value| !going.keys.contains(&live::key_of(&of, object));
-                found.iter().filter(is_left).count()
-            }
-        }
-    } else if key.is_namespace() && !deleting.namespaces {
-        live::strangers(connection, &key.name, going)?
-    } else {
-        0
+    let mut keeping = Keeping::default();
+    if key.is_namespace() && !deleting.namespaces {
+        keeping.others = live::strangers(connection, &key.name, going)?;
+    }
+    if !key.is_definition() || deleting.custom_resources {
+        return Ok(keeping);
+    }
+    // A list tells of it no more than its metadata.
+    let Some(definition) = live::get(connection, resource, key)? else {
+        return Ok(keeping);
     };
-    Ok(Keeping { others })
+    match custom_resources(connection, &definition) {
+        Ok((of, found)) => {
+            let is_left = |object: &&Value| !going.keys.contains(&live::key_of(&of, object));
+            keeping.others = found.iter().filter(is_left).count();
+        }
+        // There is something to be converted.
+        Err(error) if error.is_conversion() => keeping.unconverted = Some(error),
+        Err(error) => return Err(error),
+    }
+    keeping.loses_converter = converter(&definition).is_some_and(|key| going.keys.contains(&key));
+    Ok(keeping)
+}
+
+/// The Service that converts the custom resources of a definition; nothing when none does.
+fn converter(definition: &Value) -> Option<ObjectKey> {
+    let conversion = definition.pointer("/spec/conversion")?;
+    let service = conversion.pointer("/webhook/clientConfig/service")?;
+    let text = |field: &str| Some(service.get(field)?.as_str()?.to_owned());
+    (conversion.get("strategy")? == "Webhook").then_some(ObjectKey {
+        group: String::new(),
+        kind: "Service".to_owned(),
+        namespace: text("namespace")?,
+        name: text("name")?,
+    })
 }
 
 /// The metadata of all custom resources of a definition, with the resource that they were listed by.
@@ -198,8 +217,13 @@ fn defined_by(definition: &Value) -> Result<Resource, ApiError> {
     let versions = definition
         .pointer("/spec/versions")
         .and_then(Value::as_array);
-    let mut served = versions.into_iter().flatten();
-    let served = served.find(|version| version.get("served") == Some(&Value::Bool(true)));
+    let is = |version: &Value, field: &str| version.get(field) == Some(&Value::Bool(true));
+    let served = versions
+        .into_iter()
+        .flatten()
+        .filter(|version| is(version, "served"));
+    // What is read as it is stored need not be converted.
+    let served = served.max_by_key(|version| is(version, "storage"));
     let version = served.and_then(|version| version.get("name")?.as_str());
     let version = version.ok_or_else(|| ApiError::NotKubernetes {
         about: text("/metadata/name"),

@@ -68,7 +68,10 @@ fn stored_anew(live: &Definition, gone: &[&str], objects: Option<usize>) -> Stri
     let Some(stored) = stored else {
         return match objects {
             Some(0) => made_anew(live, objects),
-            _ => "install a version of the operator between the two first, which stores them in another version".to_owned(),
+            _ => format!(
+                "install a version of the operator between the two first, which stores them in another version; if there is none, {}",
+                made_anew(live, objects)
+            ),
         };
     };
     let mut versions: Vec<_> = stays.collect();
