@@ -24,13 +24,13 @@ use crate::{
         apply::{self, Failing, Job},
         connection::Connection,
         desired::{DesiredSet, PART_OF},
-        inventory::{InstallName, Inventory, State},
+        inventory::{Hold, InstallName, Inventory, Member, State},
         live::{self, Asking},
         lock::Lock,
         metadata,
         plan::{Fate, Plan, Policy, Removal},
         request::{Force, Mode, Request},
-        rights,
+        rights, served,
         stored::{self, Stored},
         survey::{self, Missing, Safety, Survey},
         wait,
@@ -200,14 +200,29 @@ fn going_namespace(
         return Ok(());
     };
     let stored = stored::inventory(connection, install).map_err(|error| stored_failure(&error))?;
-    let mut objects = stored
-        .iter()
-        .flat_map(|stored| stored.inventory.objects.keys());
-    let is_in_it = |left: &ObjectKey| *left == key || left.namespace == key.name;
-    if !metadata::is_going(&namespace) || !objects.all(is_in_it) {
+    if !metadata::is_going(&namespace) {
         return Err(failure);
     }
+    // The inventory still says what there was before the namespace went.
+    let listed = stored.iter().flat_map(|stored| &stored.inventory.objects);
+    for object in listed.filter(|(left, _)| **left != key && left.namespace != key.name) {
+        if is_there(connection, object).map_err(|error| api_failure(&error))? {
+            return Err(failure);
+        }
+    }
     wait_for_namespace(args, connection, &namespace)
+}
+
+/// Whether an object of an inventory is there, and may be what the inventory means.
+fn is_there(
+    connection: &Connection,
+    (key, member): (&ObjectKey, &Member),
+) -> Result<bool, ApiError> {
+    let resource = survey::resource_of(&*connection.resources()?, key, member);
+    let live = served::get(connection, &resource, key)?;
+    let live = live.as_ref().and_then(metadata::uid);
+    let known = member.uid.as_deref();
+    Ok(member.hold != Hold::Used && live.is_some() && (known.is_none() || live == known))
 }
 
 fn is_labelled(namespace: &Value, install: &InstallName) -> bool {

@@ -253,6 +253,42 @@ fn a_namespace_that_a_killed_apply_made_is_cleaned_up() {
     });
 }
 
+/// While a namespace goes, its inventory may still be there, and lists objects outside of it that are gone.
+#[test]
+fn a_cleanup_waits_for_a_namespace_that_keeps_its_inventory_for_a_while() {
+    let stage = Stage::new();
+    let made = stage.made();
+    let run = |mut command: Command| Run::from(command.output().expect("the program starts"));
+    let applied = run(of_bundle(
+        &stage,
+        "apply",
+        "v1",
+        &["-n", &made, "--create-namespace"],
+    ));
+    assert_eq!(applied.code, 0, "{}", applied.stderr);
+    let secret = stage.rename("kubectl-olm.twelve-operator");
+    let path = format!("/api/v1/namespaces/{made}/secrets/{secret}");
+    let hold = |finalizers: Value| {
+        let patch = json!({"metadata": {"finalizers": finalizers}}).to_string();
+        let (code, answer) =
+            cluster().send("PATCH", &path, ("application/merge-patch+json", &patch));
+        assert_eq!(code, 200, "{answer}");
+    };
+    hold(json!(["example.com/held"]));
+    let cleanup = |more: &str| {
+        let mut cleanup = cleanup(&stage, &made);
+        cleanup.arg(more);
+        run(cleanup)
+    };
+    let first = cleanup("--wait=false");
+    assert_eq!(first.code, 0, "{}", first.stderr);
+    let second = cleanup("--timeout=2s");
+    assert_eq!(second.code, 7, "{}", second.stderr);
+    hold(Value::Null);
+    let last = cleanup("--timeout=60s");
+    assert_eq!(last.code, 0, "{}", last.stderr);
+}
+
 /// A cleanup that was killed while the namespace goes is continued too.
 #[test]
 fn a_cleanup_of_a_namespace_that_was_killed_is_continued() {

@@ -88,8 +88,8 @@ pub fn decide(
     let (live, after, refusal) = match observed {
         Observed::Later => return Ok(change),
         Observed::New(after) => {
-            change.after = Some(after);
-            return Ok(change);
+            let after = Some(after);
+            return Ok(Change { after, ..change });
         }
         Observed::Unchanged => {
             change.action = Action::Unchanged;
@@ -109,10 +109,10 @@ pub fn decide(
             change.releasing = Some(releasing);
             (live, Some(after), None)
         }
-        Observed::Compared { live, fields } if fields.is_empty() => {
-            (live.clone(), Some(live), None)
+        Observed::Compared { live, fields } => {
+            let after = fields.is_empty().then(|| live.clone());
+            (live, after, None)
         }
-        Observed::Compared { live, .. } => (live, None, None),
         Observed::Refused {
             live: Some(live),
             error,
