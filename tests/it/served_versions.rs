@@ -264,7 +264,11 @@ fn follow(stage: &Stage, commands: &[String]) {
 #[test]
 fn a_version_that_goes_while_it_is_stored_is_refused_with_the_way_out() {
     let stage = Stage::new();
-    let ways = |wanted: &[Value]| commands(&done(apply_with(&stage, wanted), 5).stderr);
+    let ways = |wanted: &[Value]| {
+        let told = done(apply_with(&stage, wanted), 5).stderr;
+        assert!(!told.contains("crd-upgrade-safety"), "{told}");
+        commands(&told)
+    };
     let follow = |ways: &[String]| follow(&stage, ways);
     let only = |name| stored_in(definition(&stage, &[(name, true)]), name);
     done(apply_with(&stage, &[only("v1alpha1")]), 0);

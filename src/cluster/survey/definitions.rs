@@ -87,14 +87,16 @@ pub(super) fn check_definitions(
         let is_new = |change: &&Change| change.key.is_definition() && change.action.writes();
         for change in plan.changes.iter().filter(is_new) {
             if let Some(live) = &change.before {
-                broken.extend(breaks(connection, live, &change.asked));
+                broken.extend(breaks(connection, (live, &change.asked), &[]));
             }
         }
         for definition in &refused {
-            let mut more = breaks(connection, &definition.live, &definition.asked);
-            let is_told = definition.is_explained();
-            more.retain(|problem| !is_told || !crd_safety::OF_SERVERS.contains(&problem.rule));
-            broken.extend(more);
+            let told: &[_] = match definition.is_explained() {
+                true => &crd_safety::OF_SERVERS,
+                false => &[],
+            };
+            let versions = (&definition.live, &definition.asked);
+            broken.extend(breaks(connection, versions, told));
         }
     }
     let of_rule = broken.into_iter().map(|problem| Problem {
@@ -108,9 +110,10 @@ pub(super) fn check_definitions(
     plan.problems.extend(of_rule.chain(told));
 }
 
-/// What a new definition breaks of a live one, and of what is stored by it.
-fn breaks(connection: &Connection, live: &Value, asked: &Value) -> Vec<Problem> {
+/// What a new definition breaks of a live one, and of what is stored by it, but for what is told otherwise.
+fn breaks(connection: &Connection, (live, asked): (&Value, &Value), told: &[&str]) -> Vec<Problem> {
     let mut found = crd_safety::check(live, asked);
+    found.retain(|problem| !told.contains(&problem.rule));
     if let Ok(objects) = some_custom_resources(connection, live) {
         found.extend(crd_safety::against_objects(asked, &objects));
         if let (true, Some(first)) = (objects.is_empty(), found.first()) {
