@@ -24,6 +24,11 @@ pub(in crate::cli) fn api_failure(error: &ApiError) -> Failure {
     if error.is_conversion() {
         return failure.with_hint(UNCONVERTED);
     }
+    if matches!(error, ApiError::Unreachable { .. }) {
+        return failure.with_hint(
+            "see that the server is up, and that --context names the one that is meant",
+        );
+    }
     match error.kind() {
         Some(RefusalKind::Forbidden) => {
             failure.with_hint("`kubectl olm rbac` prints what an account needs for an install")
